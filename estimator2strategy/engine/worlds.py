@@ -49,6 +49,16 @@ def modern_world() -> contextlib.AbstractContextManager[None]:
 
 
 @contextlib.contextmanager
+def apart_from_graphs() -> Iterator[None]:
+    """Lets functions be traced that keep no recorded graph alive; in the `modern_world`.
+
+    A function keeps the graph that was the default one, and the contents of its collections.
+    """
+    with tf.Graph().as_default(), _tf_switches.eager_mode():
+        yield
+
+
+@contextlib.contextmanager
 def recording(seed: int | None, tf115: bool = False) -> Iterator[tf.Graph]:
     """A fresh graph to record legacy functions in, as the default graph.
 

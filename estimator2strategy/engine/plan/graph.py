@@ -69,7 +69,8 @@ class RecordedGraph:
     The order matters: a replay runs side effects on one resource in the order in which the legacy
     program made them.
 
-    This object keeps the `tf.Graph` alive, because the callbacks of `tf.py_func` die with it.
+    This object keeps the `tf.Graph` alive, because the callbacks of `tf.py_func` die with it, until
+    `let_go` is called.
 
     Args:
         graph: The graph that a legacy function built.
@@ -78,16 +79,32 @@ class RecordedGraph:
     """
 
     def __init__(self, graph: tf.Graph, hosts: Collection[str] = ()):
-        self.graph = graph
+        self._graph: tf.Graph | None = graph
+        self._is_other_graph = False  # another one than that from which the nodes were read
         self.hosts = frozenset(hosts)
         self._version = -1
         self.refresh()
+
+    @property
+    def graph(self) -> tf.Graph:
+        """The graph, or one that is the same; see `attach`."""
+        if self._graph is None:
+            raise ValueError("The recorded graph was let go: its call is over.")
+        return self._graph
+
+    def let_go(self) -> None:
+        """Lets the `tf.Graph` be freed, and keeps the nodes, until `attach` is called."""
+        self._graph = None
+
+    def attach(self, graph: tf.Graph) -> None:
+        """Takes a graph with the same fingerprint in the place of that which was let go."""
+        self._graph, self._version, self._is_other_graph = graph, graph.version, True
 
     def refresh(self) -> None:
         """Reads nodes that were added since the last look (hooks and scaffolds add some)."""
         if self.graph.version == self._version:
             return
-        self._version = self.graph.version
+        self._version, self._is_other_graph = self.graph.version, False
         graph_def = self.graph.as_graph_def()
         put_labels(graph_def)
         as_partitioned_calls(graph_def)
@@ -355,10 +372,17 @@ class RecordedGraph:
         while frontier:
             node = frontier.pop()
             plain = _tf_private.plain_attrs(node.op)
-            for key in [key for key in node.attr if key not in plain]:
+            for key in sorted(key for key in node.attr if key not in plain):
                 attr = node.attr[key]
                 for called in (attr.func.name, *(f.name for f in attr.list.func)):
                     if called in self.library and called not in seen:
                         seen.add(called)
                         frontier.extend(self.library[called].node_def)
                         yield called
+
+    def name_in_graph(self, function: str) -> str:
+        """The name that `graph` has for a library function: TensorFlow makes names up."""
+        if not self._is_other_graph:
+            return function
+        names = (r.functions_behind(r.position) for r in (self, RecordedGraph(self.graph)))
+        return dict(zip(*names, strict=True)).get(function, function)

@@ -150,7 +150,7 @@ def _op_inside(recorded: RecordedGraph, graph: tf.Graph, label: str) -> FailedOp
 def _made_from(recorded: RecordedGraph, node: NodeDef) -> Any:
     """The op that became a node of a function; None if TensorFlow does not keep it."""
     function, _, name = label_of(node).partition("/")
-    body = _tf_private.func_graph(recorded.graph, function)
+    body = _tf_private.func_graph(recorded.graph, recorded.name_in_graph(function))
     # A node is called otherwise than its op where a result of the function has the op's name.
     names = (name, re.sub(r"_\d+$", "", name)) if node.name == name else ()
     ops = (_operation(body, name) for name in names if body is not None)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import dataclasses
+import math
 import time
 from collections.abc import Callable, Collection, Iterator, Sequence
 from typing import Any
@@ -27,6 +28,7 @@ from estimator2strategy.engine.replay.engines import (
 from estimator2strategy.engine.replay.fetches import shown_after
 from estimator2strategy.engine.replay.replay import Replay
 from estimator2strategy.engine.replay.state import Retired
+from estimator2strategy.engine.worlds import apart_from_graphs
 
 
 @dataclasses.dataclass
@@ -36,20 +38,23 @@ class AloneCosts:
     Attributes:
         building: The seconds that the slowest program of one step took to build, with its first
             run; 0: none was built.
-        stepping: The seconds that all runs took on programs that were there.
-        steps: The number of their steps.
+        step: The seconds of a step in the quickest run of a program that was there: others were
+            disturbed, or waited for a batch.
+        steps: The number of steps in such runs.
+        earlier: As many of them were steps of earlier calls.
     """
 
     building: float = 0.0
-    stepping: float = 0.0
+    step: float = math.inf
     steps: int = 0
+    earlier: int = 0
 
     def note(self, ran: Ran) -> None:
         """Adds a run."""
         if ran.built:
             self.building = max(self.building, ran.seconds)
-        else:
-            self.stepping += ran.seconds
+        elif ran.steps:
+            self.step = min(self.step, ran.seconds / ran.steps)
             self.steps += ran.steps
 
 
@@ -63,9 +68,8 @@ class Runs:
 
     Attributes:
         replay: As above.
-        steps: The number of steps that ran on these functions so far, before `retire` too; and of
-            batches that were predicted one by one, which is noted from outside with `note_batch`.
-        alone: The costs of those that ran one by one.
+        alone: The costs of the steps that ran one by one, before `retire` too; and of batches that
+            were predicted so, which are noted from outside.
     """
 
     def __init__(self, replay: Replay):
@@ -78,7 +82,6 @@ class Runs:
         # The engines whose variables have values.
         self._ready: dict[tuple[Step | None, Request], Engine] = {}
         self._retired: Retired | None = None
-        self.steps = 0
         self.alone = AloneCosts()
 
     def run(
@@ -108,8 +111,6 @@ class Runs:
             engine = self._ready[key] = self._engine(key)
         with self._values_there(request, engine):
             ran = engine.run(steps, feeds)
-        if step is not None:
-            self.steps += ran.steps
         if self.replay.state.num_replicas > 1:
             # All cores get the host's writes: initial values, a checkpoint, a hook's value.
             self.replay.state.broadcast(self._written_by(request.names))
@@ -154,16 +155,13 @@ class Runs:
         ways = {step.how for step, _ in self._engines if step}
         return not ways <= {How.ONE_BY_ONE, How.TOGETHER}
 
-    def note_batch(self) -> None:
-        """Counts a batch that was predicted by a run of its own."""
-        self.steps += 1
-
     def predicting(self, tensors: tuple[str, ...]) -> Any:
         """Computes `tensors` for several batches at once; None if they cannot be."""
         if self.replay.splices:
             return None
         if tensors not in self._predicting:
-            self._predicting[tensors] = batched_predict(self.replay, tensors)
+            with apart_from_graphs():
+                self._predicting[tensors] = batched_predict(self.replay, tensors)
         return self._predicting[tensors]
 
     def is_predicting(self, tensors: tuple[str, ...]) -> bool:
@@ -194,7 +192,8 @@ class Runs:
     def _engine(self, key: tuple[Step | None, Request]) -> Engine:
         if key not in self._engines:
             others = tuple(self._engines.values())
-            self._engines[key] = engine_for(self.replay, *key, others)
+            with apart_from_graphs():
+                self._engines[key] = engine_for(self.replay, *key, others)
         return self._engines[key]
 
     def _written_by(self, names: tuple[str, ...]) -> list[str]:
@@ -234,6 +233,7 @@ class Runs:
             return
         replaced = self.replay.state.revive(self._retired)
         self._retired = None
+        self.alone.earlier = self.alone.steps
         functions = [f for engine in self._engines.values() for f in engine.functions]
         functions += [f for engine in self._predicting.values() if engine for f in engine.functions]
         for function in functions:

@@ -25,6 +25,7 @@ from estimator2strategy.engine.runtime.lookahead import (
     LoopUnit,
 )
 from estimator2strategy.engine.runtime.monitored import ReplaySessionCreator
+from estimator2strategy.engine.runtime.payback import EVALUATION
 from estimator2strategy.engine.runtime.replay_cache import ReplayCache
 from estimator2strategy.engine.runtime.saving_session import SavingSession
 from estimator2strategy.engine.runtime.session_config import not_rewritten
@@ -171,7 +172,7 @@ def _initialising_metrics(spec: Any) -> Any:
 
 def _pace(recording: Recording, hooks: Sequence[Hook]) -> Lookahead | Iterations:
     if recording.iterations is None:
-        return Lookahead(hooks)
+        return Lookahead(hooks, EVALUATION)
     # Several cores evaluate all batches in one call, as a TPU did.
     return Iterations(IterationsPerLoop(sys.maxsize, LoopUnit.STEPS), hooks)
 

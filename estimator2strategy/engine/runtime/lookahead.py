@@ -23,7 +23,7 @@ from estimator2strategy.engine.record.input_fn import DatasetInitializerHook
 from estimator2strategy.engine.replay.runs import Runs
 from estimator2strategy.engine.runtime.hooks import ExamplesPerSecondHook, HostCallHook
 from estimator2strategy.engine.runtime.input_position import InputPosition
-from estimator2strategy.engine.runtime.payback import TIMED, VERY_FEW, pays
+from estimator2strategy.engine.runtime.payback import TIMED, VERY_FEW, Prices, pays
 from estimator2strategy.engine.runtime.saving import SaverHook
 
 tf1 = tf.compat.v1
@@ -128,13 +128,15 @@ class Lookahead:
 
     Args:
         hooks: All hooks of the session.
+        prices: Those of a loop of such steps.
         watched: Tensors that a block watches by itself at every step (the loss).
     """
 
-    def __init__(self, hooks: Sequence[Hook], watched: Sequence[tf.Tensor] = ()):
+    def __init__(self, hooks: Sequence[Hook], prices: Prices, watched: Sequence[tf.Tensor] = ()):
         self._hooks = hooks
+        self._prices = prices
         self._most: float | None = None  # batches that the input has at most
-        self._tries = False  # the next block runs so that the costs of its steps are known
+        self._tries = False  # the next step runs by itself, so that its cost is known
         self._patience = [(hook, self._patience_of(hook, watched)) for hook in hooks]
         self._shows_each_step = any(patience is _each_step for _, patience in self._patience)
         self._counting = [h for h in hooks if type(h) is tf1.train.LoggingTensorHook]
@@ -160,7 +162,7 @@ class Lookahead:
         self._before, self._ran = step, 0
         until = 1.0 if self._shows_each_step else self._until_a_hook(step)
         affordable = _LONGEST_BLOCK / self._seconds_per_step
-        most = TIMED if self._tries else math.inf
+        most = 1 if self._tries else math.inf
         planned = max(1, int(min(until / self._increment, affordable, most)))
         self._count(planned - 1)  # so that a hook finds its run to be the last step's
         self._started = time.perf_counter()
@@ -205,7 +207,7 @@ class Lookahead:
         if self._most is None:
             self._most = most_batches(runs.replay.recorded)
         left = min(self.last_step() - step, self._most)
-        alone = not pays(left, runs.alone)
+        alone = not pays(left, runs.alone, self._prices)
         self._tries = alone and left > VERY_FEW and runs.alone.steps < TIMED
         return alone
 

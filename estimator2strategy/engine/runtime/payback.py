@@ -1,12 +1,14 @@
 """Decides, by what steps have cost so far, if a loop of them is worth building.
 
-    pays(300, costs)            # False, while steps are few or small beside the building
+    pays(300, costs, TRAINING)            # False, while steps are few or small beside the building
 
 A program of one step is there sooner than a loop of steps, which may be built beside it later. So
 steps run one by one at first, and are timed.
 """
 
 from __future__ import annotations
+
+from typing import NamedTuple
 
 from estimator2strategy.engine.replay.runs import AloneCosts
 
@@ -20,18 +22,39 @@ FEW = 400
 # So many steps are timed before their time is believed.
 TIMED = 3
 
-# A loop beside the program of one step takes about twice as long to build as that one did.
-_COST = 2.0
+
+class Prices(NamedTuple):
+    """The facts about loops of one kind of step, by what four models have cost.
+
+    Attributes:
+        building: A loop beside the program of one step takes so many times as long to build.
+        again: For each step of the calls before this one, so many are expected to come.
+        beside: The part of a step that is work beside that of the next one.
+    """
+
+    building: float
+    again: int
+    beside: float
+
+
+# A program that has trained twice is likely to do so in a loop: the real Estimator's trainings of
+# 100 steps take long enough to build ours in one of them.
+TRAINING = Prices(building=2.0, again=6, beside=1 / 10)
+
+# An evaluation gains less in a loop, and is not slower without.
+EVALUATION = Prices(building=2.8, again=1, beside=1 / 10)
+
+# Two predictions at a time fill processors on which one leaves gaps.
+PREDICTION = Prices(building=2.8, again=1, beside=1 / 4)
 
 # The gain of a step in a loop: the call from Python, which is as much work as there are nodes and
-# variables, and so a part of the time to build the program; and work beside that of the next step,
-# a part of the step. It cannot gain more than half of the step.
+# variables, and so a part of the time to build the program; and the work beside that of the next
+# step. It cannot gain more than half of the step.
 _CALL_OF_BUILDING = 1 / 200
-_BESIDE = 1 / 10
 _MOST = 1 / 2
 
 
-def pays(left: float, costs: AloneCosts) -> bool:
+def pays(left: float, costs: AloneCosts, prices: Prices) -> bool:
     """True if a loop for the steps that are left, infinitely many perhaps, is worth building.
 
     Steps that have run already count as if there were as many to come: calls of a few steps each
@@ -40,16 +63,25 @@ def pays(left: float, costs: AloneCosts) -> bool:
     Args:
         left: The most steps that are left of this call.
         costs: Those of the steps that ran one by one.
+        prices: Those of such steps.
     """
     if left <= VERY_FEW:
         return False
     if costs.steps < TIMED:
         return left > FEW
-    return gained(costs) * max(left, costs.steps) > _COST * costs.building
+    if gained(costs, prices) * left > prices.building * costs.building:
+        return True
+    return has_paid(costs, prices)
 
 
-def gained(costs: AloneCosts) -> float:
+def has_paid(costs: AloneCosts, prices: Prices) -> bool:
+    """True if as many steps as ran already would pay for a loop."""
+    expected = max(costs.steps, prices.again * costs.earlier)
+    paid = gained(costs, prices) * expected > prices.building * costs.building
+    return paid and costs.steps >= TIMED
+
+
+def gained(costs: AloneCosts, prices: Prices) -> float:
     """The seconds that a step is likely to gain in a loop."""
-    step = costs.stepping / costs.steps
-    gain = max(costs.building * _CALL_OF_BUILDING, step * _BESIDE)
-    return min(gain, step * _MOST)
+    gain = max(costs.building * _CALL_OF_BUILDING, costs.step * prices.beside)
+    return min(gain, costs.step * _MOST)

@@ -14,9 +14,12 @@ import tensorflow as tf
 
 from estimator2strategy.engine.plan.cardinality import most_batches
 from estimator2strategy.engine.record.recording import Recording
+from estimator2strategy.engine.replay.engines import Ran
+from estimator2strategy.engine.replay.runs import AloneCosts
 from estimator2strategy.engine.runtime.empty_input import warn_of_no_batch
 from estimator2strategy.engine.runtime.lookahead import sees_runs
 from estimator2strategy.engine.runtime.monitored import ReplaySessionCreator
+from estimator2strategy.engine.runtime.payback import PREDICTION, has_paid
 from estimator2strategy.engine.runtime.replay_cache import ReplayCache
 from estimator2strategy.engine.runtime.saving_session import SavingSession
 from estimator2strategy.engine.worlds import legacy_world
@@ -25,12 +28,6 @@ tf1 = tf.compat.v1
 
 # So few batches are worked on one by one, however often they are.
 _VERY_FEW = 2
-
-# The calls of so many small batches take as long as a second program takes to build.
-_FEW = 100
-
-# Seconds that a program takes to build at least, also if the first one was there already.
-_BUILDING = 0.1
 
 
 def selected(predictions: Any, keys: Sequence[str] | str | None) -> Any:
@@ -94,13 +91,12 @@ def batches(
                 if batched:
                     yielded += yield from _batched(batched, recording.graph)
                     break
-                payback = Payback(never=True)
+                payback = Payback(never=True, costs=AloneCosts())
             try:
                 with _inside(recording.graph), payback.timing():
                     values = monitored.run(predictions)
             except tf.errors.OutOfRangeError:
                 break
-            creator.session.runs.note_batch()
             if again.is_before(yielded):
                 continue
             yield values
@@ -131,8 +127,8 @@ def _payback(
     runs = session.runs
     return Payback(
         never=any(map(sees_runs, hooks)),
+        costs=runs.alone,
         built=session.has_batched(predictions),
-        earlier=runs.steps,
         most=most_batches(runs.replay.recorded),
     )
 
@@ -157,49 +153,42 @@ class _Again:
 class Payback:
     """Says when a second program, for several batches at once, is worth building.
 
-    It takes about as long to build as the first one did, and gains a call from Python per batch. So
-    it is due when the first has run for as long, or for so many batches that their calls took as
-    long: whenever the input ends, no more than twice the time of the better choice was spent.
+    It is due when the batches that ran, as often again, gain more in it than it takes to build:
+    whenever the input ends, no more than about twice the time of the better choice was spent.
 
     Args:
         never: True if no second program may be built.
+        costs: Those of the batches that were worked on one by one, in calls before this one too.
         built: True if it is there already.
-        earlier: The number of batches that the first one has worked on in calls before this one.
         most: How many batches there are at most.
-        few: The number of batches whose calls take as long as building.
         clock: Gives the time in seconds.
     """
 
     def __init__(
         self,
         never: bool,
+        costs: AloneCosts,
         built: bool = False,
-        earlier: int = 0,
         most: float = math.inf,
-        few: int = _FEW,
         clock: Callable[[], float] = time.perf_counter,
     ) -> None:
-        self._clock = clock
-        self._batches_left = 0 if built else max(_VERY_FEW, few - earlier)
-        self._never = never or most <= self._batches_left
-        self._seconds_left = math.inf
-        self._is_first = True
+        self._never, self._costs, self._built = never, costs, built
+        self._left, self._clock = most, clock
 
     @contextlib.contextmanager
     def timing(self) -> Iterator[None]:
-        """Times the run of a batch; the first one also builds the first program."""
+        """Times the run of a batch; the first one of all also builds the first program."""
         started = self._clock()
         yield
-        seconds = self._clock() - started
-        self._batches_left -= 1
-        self._seconds_left -= seconds
-        if self._is_first:
-            self._seconds_left = max(seconds, _BUILDING)
-        self._is_first = False
+        self._left -= 1
+        is_first = not self._costs.building
+        self._costs.note(Ran(1, [], built=is_first, seconds=self._clock() - started))
 
     def is_due(self) -> bool:
         """True once a second program pays for its building."""
-        return not self._never and min(self._batches_left, self._seconds_left) <= 0
+        if self._never:
+            return False
+        return self._built or (self._left > _VERY_FEW and has_paid(self._costs, PREDICTION))
 
 
 class Growth:

@@ -23,6 +23,7 @@ from estimator2strategy.engine.runtime.input_position import InputPosition
 from estimator2strategy.engine.runtime.interruption import Interruption
 from estimator2strategy.engine.runtime.lookahead import Iterations, Lookahead, warn_of_missed_steps
 from estimator2strategy.engine.runtime.monitored import ReplaySessionCreator
+from estimator2strategy.engine.runtime.payback import TRAINING
 from estimator2strategy.engine.runtime.profiling import Profile
 from estimator2strategy.engine.runtime.replay_cache import ReplayCache
 from estimator2strategy.engine.runtime.saving import LastSaveHook, SaverHook, can_save_beside
@@ -178,7 +179,7 @@ def _wait_for(savers: Sequence[SaverHook]) -> None:
 def _pace(recording: Recording, hooks: Sequence[Hook]) -> Lookahead | Iterations:
     """The lengths of blocks: as the hooks allow, or, on cores, as the program says."""
     if recording.iterations is None:
-        return Lookahead(hooks, watched=[recording.spec.loss])
+        return Lookahead(hooks, TRAINING, watched=[recording.spec.loss])
     warn_of_missed_steps(recording.iterations, hooks)
     return Iterations(recording.iterations, hooks)
 

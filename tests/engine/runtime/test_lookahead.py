@@ -10,7 +10,7 @@ import pytest
 import tensorflow as tf
 
 from estimator2strategy.engine.replay import runs
-from estimator2strategy.engine.replay.engines import How
+from estimator2strategy.engine.replay.engines import How, Ran
 from estimator2strategy.engine.replay.runs import AloneCosts
 from estimator2strategy.engine.runtime import payback
 from estimator2strategy.estimator import Estimator, EstimatorSpec, RunConfig
@@ -40,13 +40,13 @@ def built(monkeypatch):
 @pytest.fixture
 def small_steps(monkeypatch):
     """A step gains a four hundredth of what a loop takes to build."""
-    monkeypatch.setattr(payback, "gained", lambda costs: 2 * costs.building / 400.5)
+    monkeypatch.setattr(payback, "gained", lambda costs, prices: 2 * costs.building / 400.5)
 
 
 @pytest.fixture
 def slow_steps(monkeypatch):
     """A step gains a fiftieth of what a loop takes to build."""
-    monkeypatch.setattr(payback, "gained", lambda costs: 2 * costs.building / 50)
+    monkeypatch.setattr(payback, "gained", lambda costs, prices: 2 * costs.building / 50)
 
 
 @pytest.mark.parametrize(
@@ -82,12 +82,37 @@ def test_a_hook_that_sees_every_step_leaves_nothing_to_a_loop(model_dir, built):
     assert built == [How.ONE_BY_ONE]
 
 
-def test_short_calls_that_come_again_and_again_share_a_loop(model_dir, built, small_steps):
+def test_a_second_training_of_a_hundred_steps_builds_the_loop(model_dir, built, small_steps):
     model = host_estimator(model_dir)
-    for _ in range(4):
-        model.train(numbers(1000), steps=180)
+    model.train(numbers(1000), steps=100)
+    assert built == [How.ONE_BY_ONE]
+    model.train(numbers(1000), steps=100)
     assert built == [How.ONE_BY_ONE, How.LOOP]
-    assert model.get_variable_value("global_step") == 720
+    model.train(numbers(1000), steps=100)
+    assert built == [How.ONE_BY_ONE, How.LOOP]
+    assert model.get_variable_value("global_step") == 300
+
+
+def test_shorter_trainings_that_come_again_and_again_share_a_loop(model_dir, built, small_steps):
+    model = host_estimator(model_dir)
+    model.train(numbers(1000), steps=30)
+    model.train(numbers(1000), steps=30)
+    model.train(numbers(1000), steps=30)
+    assert built == [How.ONE_BY_ONE]
+    model.train(numbers(1000), steps=30)
+    assert built == [How.ONE_BY_ONE, How.LOOP]
+
+
+def test_evaluations_share_a_loop_when_their_batches_would_have_paid_for_it(
+    model_dir, built, monkeypatch
+):
+    monkeypatch.setattr(payback, "gained", lambda costs, prices: 2.8 * costs.building / 400.5)
+    model = host_estimator(model_dir)
+    model.evaluate(numbers(1000), steps=180)
+    model.evaluate(numbers(1000), steps=180)
+    assert built == [How.ONE_BY_ONE]
+    model.evaluate(numbers(1000), steps=180)
+    assert built == [How.ONE_BY_ONE, How.PIPELINED]
 
 
 @pytest.mark.parametrize("call", ["train", "evaluate"])
@@ -130,7 +155,7 @@ def test_a_loop_in_the_middle_of_a_call_changes_no_bit(tmp_path, built, monkeypa
         monkeypatch.setattr(payback, "FEW", few or 400)
         pays_at_once = few is None
         monkeypatch.setattr(
-            payback, "gained", lambda costs, at_once=pays_at_once: 1e9 if at_once else 0.0
+            payback, "gained", lambda *of, at_once=pays_at_once: 1e9 if at_once else 0.0
         )
         found.append(losses_and_results(str(tmp_path / name)))
     assert found[0] == found[1] == found[2]
@@ -155,20 +180,31 @@ def test_the_loss_of_a_step_before_the_loop_is_the_last_one_where_the_input_ends
         (AloneCosts(), 401, True),
         (AloneCosts(), math.inf, True),
         # Building 50 ms, a step 0.5 ms: 0.25 ms are gained, and 100 ms are paid.
-        (AloneCosts(0.05, 0.005, 10), 400, False),
-        (AloneCosts(0.05, 0.005, 10), 401, True),
-        # As many more may come as there were.
-        (AloneCosts(0.05, 0.2005, 401), 30, True),
+        (AloneCosts(0.05, 0.0005, 10), 400, False),
+        (AloneCosts(0.05, 0.0005, 10), 401, True),
+        # As many more may come as there were, and six times as many as there were in other calls.
+        (AloneCosts(0.05, 0.0005, 401), 30, True),
+        (AloneCosts(0.05, 0.0005, 66, earlier=66), 100, False),
+        (AloneCosts(0.05, 0.0005, 67, earlier=67), 100, True),
         # A step of 20 ms: 2 ms are gained.
-        (AloneCosts(0.05, 0.2, 10), 50, False),
-        (AloneCosts(0.05, 0.2, 10), 51, True),
+        (AloneCosts(0.05, 0.02, 10), 50, False),
+        (AloneCosts(0.05, 0.02, 10), 51, True),
         # Building 10 s, a step of 0.1 s.
-        (AloneCosts(10.0, 1.0, 10), 400, False),
-        (AloneCosts(0.05, 0.2, 10), 20, False),
+        (AloneCosts(10.0, 0.1, 10), 400, False),
+        (AloneCosts(0.05, 0.02, 10), 20, False),
     ],
 )
 def test_a_loop_pays_if_its_steps_gain_more_than_its_building_takes(costs, left, expected):
-    assert payback.pays(left, costs) is expected
+    assert payback.pays(left, costs, payback.TRAINING) is expected
+
+
+def test_a_step_that_was_disturbed_does_not_count():
+    costs = AloneCosts()
+    costs.note(Ran(1, [], built=True, seconds=0.05))
+    for seconds in (0.02, 0.0005, 0.004):
+        costs.note(Ran(1, [], seconds=seconds))
+    assert costs == AloneCosts(building=0.05, step=0.0005, steps=3)
+    assert not payback.pays(400, costs, payback.TRAINING)
 
 
 def test_the_shortest_calls_never_need_one(model_dir, built):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import logging
 import queue
 
@@ -10,6 +11,7 @@ import pytest
 import tensorflow as tf
 
 from estimator2strategy import estimator
+from estimator2strategy.engine.replay.runs import AloneCosts
 from estimator2strategy.engine.runtime import prediction
 from tests.engine.runtime.programs import (
     cores_estimator,
@@ -139,8 +141,8 @@ def calls(monkeypatch):
     class AtOnce(prediction.Payback):
         """Two batches are worked on alone; then the second program is due."""
 
-        def __init__(self, **kwargs):
-            super().__init__(**{"few": 0, **kwargs})
+        def is_due(self):
+            return not self._never and (self._built or self._costs.steps + 1 >= 2)
 
     monkeypatch.setattr(prediction, "Growth", Noted)
     monkeypatch.setattr(prediction, "Payback", AtOnce)
@@ -156,21 +158,15 @@ def test_small_batches_are_worked_on_together(model_dir, calls):
     assert calls == [1, 1, 2, 4, 8, 2]
 
 
-def test_a_program_for_several_batches_is_due_when_the_first_has_run_as_long_as_it_took_to_build():
-    seconds = iter([0.0, 5.0, 10.0, 12.0, 20.0, 23.0])
-    payback = prediction.Payback(never=False, few=9, clock=lambda: next(seconds))
-    due = []
-    for _ in range(3):
-        with payback.timing():
-            pass
-        due.append(payback.is_due())
-    assert due == [False, False, True]  # 5 seconds to build; 2 and 3 more to run
+def due_after(batches, costs=None, **of):
+    """The number of batches, of so many, after which a second program is due; None: it never is.
 
-
-def due_after(batches, **of):
-    """The number of batches, of so many, after which a second program is due; None: it never is."""
-    seconds = iter(range(1000))
-    payback = prediction.Payback(**of, clock=lambda: next(seconds) / 1000)
+    The first batch takes 100 ms, each later one 1 ms: half of it is gained.
+    """
+    clock = itertools.chain([0.0, 0.1], *([i, i + 0.001] for i in range(1, 2000)))
+    payback = prediction.Payback(
+        **{"never": False, "costs": costs or AloneCosts(), **of}, clock=lambda: next(clock)
+    )
     for done in range(batches):
         if payback.is_due():
             return done
@@ -182,18 +178,19 @@ def due_after(batches, **of):
 @pytest.mark.parametrize(
     ("of", "after"),
     [
-        ({"never": False}, 100),
+        ({}, 562),  # 561 batches of 0.5 ms, and the one that has built: 2.8 times 100 ms
         ({"never": True}, None),
-        ({"never": False, "built": True}, 0),
-        ({"never": False, "most": 100}, None),
-        ({"never": False, "most": 101}, 100),
-        ({"never": False, "earlier": 70}, 30),
-        ({"never": False, "earlier": 70, "most": 30}, None),
-        ({"never": False, "earlier": 500}, 2),
+        ({"built": True}, 0),
+        ({"most": 564}, None),
+        ({"most": 565}, 562),
+        ({"costs": AloneCosts(0.1, 0.001, 400, earlier=400)}, 161),
+        ({"costs": AloneCosts(0.1, 0.001, 600, earlier=600)}, 0),
+        ({"costs": AloneCosts(0.1, 0.001, 600, earlier=600), "most": 2}, None),
+        ({"costs": AloneCosts(0.1, 0.4, 3)}, 0),  # long batches: a quarter of one is gained
     ],
 )
-def test_calls_of_many_batches_are_due_after_as_many_calls_as_building_takes(of, after):
-    assert due_after(150, **of) == after
+def test_a_program_for_several_batches_is_due_when_those_that_ran_would_have_paid_for_it(of, after):
+    assert due_after(700, **of) == after
 
 
 def test_a_later_prediction_begins_with_the_program_for_several_batches(model_dir, calls):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gc
+import re
 import weakref
 
 import numpy as np
@@ -174,14 +175,45 @@ def test_a_training_in_the_middle_of_a_prediction_has_state_of_its_own(model_dir
     np.testing.assert_equal([first, *predictions], others)
 
 
-def test_recordings_of_earlier_rounds_are_freed(model_dir):
+def test_a_recorded_graph_is_freed_when_its_call_is_over(model_dir):
     model = host_estimator(model_dir, noting := NotingGraphs())
-    alive = []
-    for _ in range(6):
-        round_of(model, batches=1)
+    calls = [
+        lambda: model.train(numbers(30), steps=30),
+        lambda: model.evaluate(numbers(2)),
+        lambda: list(model.predict(numbers(2))),
+    ]
+    for call in [*calls, *calls, *calls]:
+        call()
         gc.collect()
-        alive.append(sum(graph() is not None for graph in noting.graphs))
-    assert alive[5] == alive[2] < len(noting.graphs) / 2
+        assert [graph() for graph in noting.graphs] == [None]
+        noting.graphs.clear()
+
+
+def test_an_op_in_a_branch_that_fails_in_a_later_call_is_named_with_its_line(model_dir, tmp_path):
+    """TensorFlow gives the branch another name in each graph."""
+    path = tmp_path / "numbers.txt"
+
+    def refused(number):
+        with tf.control_dependencies([tf1.assert_less(number, 7.0, message="seven is too much")]):
+            return tf.identity(number)
+
+    def model_fn(features, labels, mode, params):
+        number = tf.cond(features > 5, lambda: refused(features), lambda: features)
+        return falling(number, labels, mode, params)
+
+    def input_fn():
+        return tf.data.TextLineDataset(str(path)).map(tf.strings.to_number)
+
+    def failure(model):
+        path.write_text("1\n9\n")
+        with pytest.raises(tf.errors.InvalidArgumentError, match="seven is too much") as caught:
+            model.evaluate(input_fn)
+        return re.findall(r"test_replay_cache.py:[0-9]+", str(caught.value))
+
+    model = host_estimator(model_dir, model_fn)
+    path.write_text("1\n2\n")
+    assert model.evaluate(input_fn)["loss"] == 1.5
+    assert failure(model) == failure(host_estimator(model_dir, model_fn)) != []
 
 
 class NotingGraphs:
