@@ -32,7 +32,7 @@ import tensorflow as tf
 from estimator2strategy.engine import behavior
 from estimator2strategy.engine.runtime import devices
 from estimator2strategy.engine.runtime import jax_devices as jax_runtime
-from estimator2strategy.engine.runtime.requested_runtime import RUNTIME_VARIABLE
+from estimator2strategy.engine.runtime.requested_job import RUNTIME_VARIABLE
 from tests.quick import is_quick
 
 LOGICAL_CPUS = 8

@@ -24,10 +24,10 @@ from tensorflow.compat.v1.train import (
 
 from estimator2strategy.engine.libraries import served as _served
 from estimator2strategy.engine.mode_keys import ModeKeys
-from estimator2strategy.engine.replay.xla.precision import Precision
+from estimator2strategy.engine.replay.xla.target import Precision
 from estimator2strategy.engine.runtime.devices import emulate_tpu_if_asked
 from estimator2strategy.engine.runtime.liveness import watch as watch_other_processes
-from estimator2strategy.engine.runtime.requested_runtime import Runtime
+from estimator2strategy.engine.runtime.requested_job import Runtime
 from estimator2strategy.engine.runtime.training_options import TrainingOptions
 from estimator2strategy.estimator import experimental, export, inputs, tpu
 from estimator2strategy.estimator.canned import (

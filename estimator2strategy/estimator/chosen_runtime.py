@@ -17,7 +17,7 @@ from typing import Any, TypeVar, cast
 import tensorflow as tf
 
 from estimator2strategy.engine.replay.xla.target import NotUnderJaxError
-from estimator2strategy.engine.runtime.requested_runtime import Runtime
+from estimator2strategy.engine.runtime.requested_job import Runtime
 from estimator2strategy.engine.runtime.training_options import runtime_of
 
 F = TypeVar("F", bound=Callable[..., Any])

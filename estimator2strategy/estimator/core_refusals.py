@@ -20,8 +20,7 @@ from estimator2strategy.engine.replay.xla.core import CoreProgram
 from estimator2strategy.engine.replay.xla.diagnoses import diagnose, first_line, fix_of_op
 from estimator2strategy.engine.replay.xla.lowering import LoweringError, lower
 from estimator2strategy.engine.user_code import user_line
-from estimator2strategy.engine.xla.core_program import core_program
-from estimator2strategy.engine.xla.kernels import UnsupportedOp, unsupported
+from estimator2strategy.engine.xla.core_program import UnsupportedOp, core_program, unsupported
 from estimator2strategy.errors import UnsupportedError
 
 _WHY = (

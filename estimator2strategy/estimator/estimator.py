@@ -17,11 +17,11 @@ from estimator2strategy.engine import behavior, callers
 from estimator2strategy.engine.legacy_code import is_of_tf115
 from estimator2strategy.engine.mode_keys import ModeKeys
 from estimator2strategy.engine.parameter_servers import one_process
-from estimator2strategy.engine.record.eval_metrics import LOSS, metric_pairs
+from estimator2strategy.engine.record.host_call import LOSS, metric_pairs
 from estimator2strategy.engine.record.model_program import ModelProgram, ReplacedCalls
 from estimator2strategy.engine.record.on_host import OnHost
 from estimator2strategy.engine.record.on_replicas import OnReplicas
-from estimator2strategy.engine.record.placement import Placement
+from estimator2strategy.engine.record.recording import Placement
 from estimator2strategy.engine.record.under_jax import UnderJax
 from estimator2strategy.engine.replay.tpu_variables import is_tpu
 from estimator2strategy.engine.runtime import evaluation, jax_hosts, prediction, training
@@ -31,7 +31,7 @@ from estimator2strategy.engine.runtime.gc_pause import young_until_first
 from estimator2strategy.engine.runtime.latest_checkpoint import latest_checkpoint, using
 from estimator2strategy.engine.runtime.model_dir import clear_if_free, held_for_training
 from estimator2strategy.engine.runtime.replay_cache import ReplayCache
-from estimator2strategy.engine.runtime.requested_runtime import Runtime
+from estimator2strategy.engine.runtime.requested_job import Runtime
 from estimator2strategy.engine.runtime.session_config import applied_to_each
 from estimator2strategy.engine.runtime.tpu_system import start_for
 from estimator2strategy.engine.runtime.training_options import (

@@ -16,7 +16,7 @@ from typing import Any
 import tensorflow as tf
 
 from estimator2strategy.engine.record.model_program import ModelProgram
-from estimator2strategy.engine.record.placement import Placement
+from estimator2strategy.engine.record.recording import Placement
 from estimator2strategy.engine.runtime.evaluation_cache import EvaluationCache
 from estimator2strategy.engine.runtime.training_options import TrainingOptions
 from estimator2strategy.estimator.warm_start import WarmStartSettings

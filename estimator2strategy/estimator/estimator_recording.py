@@ -15,8 +15,7 @@ from typing import Any, TypeVar
 import tensorflow as tf
 
 from estimator2strategy.engine.mode_keys import ModeKeys
-from estimator2strategy.engine.record.placement import record
-from estimator2strategy.engine.record.recording import Recording
+from estimator2strategy.engine.record.recording import Recording, record
 from estimator2strategy.engine.runtime.evaluation import Evaluation
 from estimator2strategy.engine.runtime.gc_pause import free_left_graphs, kept_young, note_left
 from estimator2strategy.engine.runtime.session_config import applied

@@ -16,10 +16,10 @@ from estimator2strategy.engine.parameter_servers.servers import (
     servers_of,
     start_server,
 )
-from estimator2strategy.engine.parameter_servers.session_graph import session_graph
+from estimator2strategy.engine.parameter_servers.session_loop import session_graph
 from estimator2strategy.engine.parameter_servers.worker_training import train
 from estimator2strategy.engine.record.on_host import OnHost
-from estimator2strategy.engine.record.placement import record
+from estimator2strategy.engine.record.recording import record
 from estimator2strategy.engine.runtime.model_dir import held_for_training
 from estimator2strategy.estimator.estimator_parts import EstimatorParts
 from estimator2strategy.estimator.run_config import RunConfig, means_parameter_servers

@@ -14,7 +14,7 @@ import tensorflow as tf
 
 from estimator2strategy.engine.mode_keys import ModeKeys
 from estimator2strategy.engine.runtime.devices import Host, hosts
-from estimator2strategy.engine.runtime.jax_replicas import JaxReplicas
+from estimator2strategy.engine.runtime.jax_devices import JaxReplicas
 from estimator2strategy.engine.wrong_argument import wrong_argument
 from estimator2strategy.errors import UnsupportedError
 from estimator2strategy.estimator.tpu_config import InputPipelineConfig

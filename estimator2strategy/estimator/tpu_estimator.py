@@ -10,11 +10,11 @@ from typing import Any
 import tensorflow as tf
 
 from estimator2strategy.engine.mode_keys import ModeKeys
-from estimator2strategy.engine.record.placement import Placement
+from estimator2strategy.engine.record.recording import Placement
 from estimator2strategy.engine.record.under_jax import UnderJax
 from estimator2strategy.engine.replay.xla.target import JaxTarget
 from estimator2strategy.engine.runtime import devices
-from estimator2strategy.engine.runtime.jax_replicas import replicas_on
+from estimator2strategy.engine.runtime.jax_devices import replicas_on
 from estimator2strategy.engine.runtime.lookahead import IterationsPerLoop
 from estimator2strategy.engine.runtime.training_options import (
     TrainingOptions,
@@ -52,7 +52,7 @@ from estimator2strategy.estimator.tpu_context import Deployment
 from estimator2strategy.estimator.tpu_embedding import check_embedding_spec
 from estimator2strategy.estimator.tpu_export import ExportSavedModelApiVersion
 from estimator2strategy.estimator.tpu_input import call_tpu_input_fn
-from estimator2strategy.estimator.tpu_logging import TrainingLog
+from estimator2strategy.estimator.tpu_outfeed import TrainingLog
 from estimator2strategy.estimator.tpu_placement import OnTpuCores
 
 tf1 = tf.compat.v1

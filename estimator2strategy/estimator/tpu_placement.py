@@ -18,8 +18,7 @@ from estimator2strategy.engine.record.embedding import Embedding
 from estimator2strategy.engine.record.feeding import Fed, check_no_strings, check_static
 from estimator2strategy.engine.record.input_fn import refuse_queue_runners
 from estimator2strategy.engine.record.model_program import ModelProgram
-from estimator2strategy.engine.record.placement import Placement
-from estimator2strategy.engine.record.recording import Recording
+from estimator2strategy.engine.record.recording import Placement, Recording
 from estimator2strategy.engine.record.replicated import RecordedReplicas, one_shard_of
 from estimator2strategy.engine.replay.tpu_variables import is_tpu
 from estimator2strategy.engine.runtime.hooks import InfeedSleepHook
@@ -37,15 +36,15 @@ from estimator2strategy.estimator.tpu_config import TPUConfig
 from estimator2strategy.estimator.tpu_context import Deployment
 from estimator2strategy.estimator.tpu_embedding import embedding_for, input_for_cores
 from estimator2strategy.estimator.tpu_input import call_tpu_input_fn, input_of_replicas
-from estimator2strategy.estimator.tpu_logging import TrainingLog
 from estimator2strategy.estimator.tpu_outfeed import (
+    TrainingLog,
     eval_metrics_of,
     host_call_hooks,
     outfed,
+    scaffold_of,
     without_padding,
 )
 from estimator2strategy.estimator.tpu_partition import check_parts_of_one_size, partition_dims
-from estimator2strategy.estimator.tpu_scaffold import scaffold_of
 
 tf1 = tf.compat.v1
 

@@ -8,8 +8,8 @@ from typing import Any, NamedTuple
 import tensorflow as tf
 
 from estimator2strategy.engine.mode_keys import ModeKeys
-from estimator2strategy.engine.replay.xla.precision import Precision
-from estimator2strategy.engine.runtime.requested_runtime import Runtime
+from estimator2strategy.engine.replay.xla.target import Precision
+from estimator2strategy.engine.runtime.requested_job import Runtime
 from estimator2strategy.engine.runtime.training_options import TrainingOptions
 from estimator2strategy.engine.wrong_argument import checked, wrong_argument
 from estimator2strategy.estimator.estimator import Estimator
@@ -17,8 +17,7 @@ from estimator2strategy.estimator.run_config import RunConfig
 from estimator2strategy.estimator.tpu_config import RunConfig as TPURunConfig
 from estimator2strategy.estimator.tpu_estimator import TPUEstimator
 from estimator2strategy.keras_model.adapted_model import AdaptedModel
-from estimator2strategy.keras_model.argument_rules import RULES
-from estimator2strategy.keras_model.refused_strategies import check_strategy
+from estimator2strategy.keras_model.argument_rules import RULES, check_strategy
 
 
 @checked(RULES)

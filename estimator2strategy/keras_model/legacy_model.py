@@ -22,26 +22,25 @@ import tensorflow as tf
 
 from estimator2strategy.engine.mode_keys import ModeKeys
 from estimator2strategy.engine.replay.tpu_variables import is_tpu
-from estimator2strategy.engine.replay.xla.precision import Precision
-from estimator2strategy.engine.runtime.requested_runtime import Runtime
+from estimator2strategy.engine.replay.xla.target import Precision
+from estimator2strategy.engine.runtime.requested_job import Runtime
 from estimator2strategy.engine.user_code import location
 from estimator2strategy.engine.wrong_argument import checked, wrong_argument
 from estimator2strategy.errors import CheckpointError
 from estimator2strategy.estimator.run_config import RunConfig
-from estimator2strategy.keras_model import parts_of_batches
-from estimator2strategy.keras_model.argument_rules import MODEL_RULES
-from estimator2strategy.keras_model.executions import Executions, renew
+from estimator2strategy.keras_model import executions
+from estimator2strategy.keras_model.argument_rules import (
+    MODEL_RULES,
+    check_one_process,
+    check_strategy,
+    target_beside,
+)
+from estimator2strategy.keras_model.executions import Executions, LoopsOfJax, renew
 from estimator2strategy.keras_model.legacy_program import (
     LegacyProgram,
     check_program,
     features_and_labels,
     naming_failures_in,
-)
-from estimator2strategy.keras_model.loops_of_jax import LoopsOfJax
-from estimator2strategy.keras_model.refused_strategies import (
-    check_one_process,
-    check_strategy,
-    target_beside,
 )
 from estimator2strategy.keras_model.variable_scopes import VariableScope
 
@@ -131,7 +130,7 @@ class LegacyModel(LoopsOfJax):
                 training needs, `features` alone what prediction needs.
         """
         spec = batch.element_spec if hasattr(batch, "element_spec") else batch
-        x, y = parts_of_batches.unpacked(spec)
+        x, y = executions.unpacked(spec)
         mode = ModeKeys.PREDICT if y is None else ModeKeys.TRAIN
         self._legacy.model(mode, features_and_labels(x, y))
 
@@ -224,16 +223,16 @@ class LegacyModel(LoopsOfJax):
     def _data(self, data: Any) -> tuple[Any, Any]:
         """(features, labels) of what Keras hands to a step; on a TPU, of a fixed size."""
         if is_tpu(self.distribute_strategy):
-            data = parts_of_batches.of_fixed_size(data, self._batch_of_core)
-        return parts_of_batches.unpacked(data)
+            data = executions.of_fixed_size(data, self._batch_of_core)
+        return executions.unpacked(data)
 
     # Steps, which Keras's loops call in each replica.
 
     def train_step(self, data: Any) -> dict[str, Any]:
         x, y = self._data(data)
-        size = parts_of_batches.uneven_size(x, self.distribute_strategy)
+        size = executions.uneven_size(x, self.distribute_strategy)
         if size is not None:
-            x = parts_of_batches.after(parts_of_batches.assert_some(size), x)
+            x = executions.after(executions.assert_some(size), x)
         loss, _ = self._model(ModeKeys.TRAIN, x, y).step(features_and_labels(x, y))
         self._count(loss)
         return {"loss": self._mean_loss.result()}
@@ -248,7 +247,7 @@ class LegacyModel(LoopsOfJax):
             self._count(loss)
             return tf.constant(True)
 
-        size = parts_of_batches.uneven_size(x, self.distribute_strategy)
+        size = executions.uneven_size(x, self.distribute_strategy)
         if size is None:
             count()
         else:  # of the last batch there may be nothing left for some replicas

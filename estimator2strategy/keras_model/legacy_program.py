@@ -13,10 +13,10 @@ from typing import Any
 import keras
 import tensorflow as tf
 
-from estimator2strategy.engine.record.fed_replica import FedReplica
 from estimator2strategy.engine.record.model_fn import call_model_fn
 from estimator2strategy.engine.record.model_program import ModelProgram, ReplacedCalls
-from estimator2strategy.engine.record.placement import Placement
+from estimator2strategy.engine.record.on_host import FedReplica
+from estimator2strategy.engine.record.recording import Placement
 from estimator2strategy.engine.record.recording_strategy import one_replica_of
 from estimator2strategy.engine.record.replicated import one_shard_of
 from estimator2strategy.engine.record.under_jax import UnderJax

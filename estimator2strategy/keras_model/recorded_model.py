@@ -14,9 +14,9 @@ from estimator2strategy.engine.metrics.observe import observe_metric_calls
 from estimator2strategy.engine.mode_keys import ModeKeys
 from estimator2strategy.engine.plan.edges import input_node
 from estimator2strategy.engine.plan.graph import RecordedGraph
-from estimator2strategy.engine.record.eval_metrics import LOSS, metric_pairs
+from estimator2strategy.engine.record.host_call import LOSS, metric_pairs
 from estimator2strategy.engine.record.model_program import ModelProgram
-from estimator2strategy.engine.record.placement import Placement, record
+from estimator2strategy.engine.record.recording import Placement, record
 from estimator2strategy.engine.replay import tpu_step
 from estimator2strategy.engine.replay.engines import How, Request, Step
 from estimator2strategy.engine.replay.failed_op import named_failure

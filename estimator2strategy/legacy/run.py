@@ -18,9 +18,9 @@ from typing import NoReturn
 from estimator2strategy.engine import legacy_code, patches, quiet_import
 from estimator2strategy.engine.command_line import Parser
 from estimator2strategy.engine.legacy_code import Scope
-from estimator2strategy.engine.replay.xla.precision import Precision
+from estimator2strategy.engine.replay.xla.target import Precision
 from estimator2strategy.engine.runtime import console, requested_strategy
-from estimator2strategy.engine.runtime.requested_runtime import (
+from estimator2strategy.engine.runtime.requested_job import (
     PRECISION_VARIABLE,
     RUNTIME_VARIABLE,
     Runtime,

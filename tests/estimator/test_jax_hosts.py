@@ -13,7 +13,7 @@ import pytest
 import tensorflow as tf
 
 from estimator2strategy import errors, estimator
-from estimator2strategy.engine.runtime.jax_replicas import JaxReplicas
+from estimator2strategy.engine.runtime.jax_devices import JaxReplicas
 from estimator2strategy.estimator.tpu_context import Deployment
 from tests import addresses, fresh
 from tests.programs import on_hosts

@@ -12,9 +12,8 @@ from tf_keras.api._v1.keras.layers import DenseFeatures
 
 from estimator2strategy import estimator
 from estimator2strategy.engine.runtime import devices
-from estimator2strategy.engine.xla.core_program import core_program
-from estimator2strategy.engine.xla.kernels import unsupported
-from estimator2strategy.engine.xla.tpu_metadata import tpu_strategy
+from estimator2strategy.engine.xla.core_program import core_program, unsupported
+from estimator2strategy.engine.xla.tpus import tpu_strategy
 from estimator2strategy.errors import UnsupportedError
 from estimator2strategy.estimator.embedding_spec import (
     FeatureConfig,

@@ -9,8 +9,8 @@ import tensorflow as tf
 from estimator2strategy import estimator
 from estimator2strategy.engine.mode_keys import ModeKeys
 from estimator2strategy.engine.runtime import devices
-from estimator2strategy.engine.xla.tpu_metadata import MetadataResolver
 from estimator2strategy.engine.xla.tpu_program import TpuProgram, traced
+from estimator2strategy.engine.xla.tpus import MetadataResolver
 from estimator2strategy.errors import UnsupportedError
 from estimator2strategy.estimator.estimator_recording import record_for, recording_graph
 from estimator2strategy.estimator.tpu_partition import check_parts_of_one_size, partition_dims

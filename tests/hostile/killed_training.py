@@ -13,7 +13,7 @@ from contextlib import ExitStack
 from pathlib import Path
 from typing import NamedTuple
 
-from estimator2strategy.engine.runtime.requested_runtime import RUNTIME_VARIABLE
+from estimator2strategy.engine.runtime.requested_job import RUNTIME_VARIABLE
 from tests import addresses, fresh
 from tests.hostile.killed_program import complete_exports
 

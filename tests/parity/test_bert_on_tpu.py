@@ -11,7 +11,7 @@ import tensorflow as tf
 from tpu_program import traced_training
 
 from estimator2strategy.engine.replay.gauges import NAN_GAUGE
-from estimator2strategy.engine.xla.tpu_metadata import tpu_strategy
+from estimator2strategy.engine.xla.tpus import tpu_strategy
 from estimator2strategy.estimator import tpu
 from estimator2strategy.legacy import importing
 

@@ -12,7 +12,7 @@ from typing import Any
 import tensorflow as tf
 
 from estimator2strategy.engine.metrics import shapes
-from estimator2strategy.engine.metrics.streaming_metric import StreamingMetric, Sums
+from estimator2strategy.engine.metrics.shapes import StreamingMetric, Sums
 
 # The case that each count counts: (the label, the prediction) as booleans.
 _COUNTED = {"tp": (True, True), "fn": (True, False), "tn": (False, False), "fp": (False, True)}

@@ -14,7 +14,7 @@ from typing import Any
 import tensorflow as tf
 
 from estimator2strategy.engine.metrics import shapes
-from estimator2strategy.engine.metrics.streaming_metric import StreamingMetric, Sums
+from estimator2strategy.engine.metrics.shapes import StreamingMetric, Sums
 
 Weighted = tuple[Any, Any]
 

@@ -19,7 +19,7 @@ from typing import Any
 import tensorflow as tf
 
 from estimator2strategy.engine.metrics import confusion, means, ranking
-from estimator2strategy.engine.metrics.streaming_metric import StreamingMetric
+from estimator2strategy.engine.metrics.shapes import StreamingMetric
 
 
 class Weights(enum.Enum):

@@ -15,7 +15,7 @@ from typing import Any, TypeAlias
 import tensorflow as tf
 
 from estimator2strategy.engine.metrics import shapes
-from estimator2strategy.engine.metrics.streaming_metric import StreamingMetric, Sums
+from estimator2strategy.engine.metrics.shapes import StreamingMetric, Sums
 
 Labels: TypeAlias = "tf.Tensor | tf.SparseTensor"
 

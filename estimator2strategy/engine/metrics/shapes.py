@@ -1,4 +1,4 @@
-"""Shapes of v1 metrics: predictions, labels and weights are brought to one shape.
+"""The form of v1 metrics, a `StreamingMetric`; predictions, labels and weights of one shape.
 
 The decisions are those of `metrics_impl.py`, taken on static ranks. A rank that is unknown is
 an error here; `convert` leaves such calls to the generic replay.
@@ -10,9 +10,13 @@ weights_broadcast_ops.py.
 
 from __future__ import annotations
 
+import dataclasses
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import tensorflow as tf
+
+Sums = Mapping[str, tf.Tensor]
 
 
 def rank_of(tensor: tf.Tensor | tf.SparseTensor) -> int:
@@ -117,3 +121,18 @@ def require_same_shape(labels: Any, predictions: Any) -> None:
     labels, predictions = squeeze_to_same_rank(labels, predictions)
     if not labels.shape.is_compatible_with(predictions.shape):
         raise ValueError(f"Shapes {labels.shape} and {predictions.shape} are incompatible")
+
+
+@dataclasses.dataclass(frozen=True)
+class StreamingMetric:
+    """A function of `tf.compat.v1.metrics`, without its variables: sums, and a function of them.
+
+    Attributes:
+        state: Name of each sum to its shape and dtype; all start at zero.
+        batch: `batch(**tensors)`: what one batch adds to each sum, by name.
+        result: `result(sums)`: the metric's value.
+    """
+
+    state: Mapping[str, tuple[tuple[int, ...], str]]
+    batch: Callable[..., Sums]
+    result: Callable[[Sums], tf.Tensor]

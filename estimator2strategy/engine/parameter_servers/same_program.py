@@ -1,7 +1,7 @@
-"""Checks that a worker trains the chief's program, by facts that the chief leaves on a server.
+"""Checks that a worker trains the chief's program, and that its ops can run where they are put.
 
-A worker whose variables the chief does not have would wait for them for ever, because nobody gives
-them values.
+The chief leaves the facts of its program on a server. A worker whose variables the chief does not
+have would wait for them for ever, because nobody gives them values.
 """
 
 from __future__ import annotations
@@ -20,12 +20,15 @@ from estimator2strategy.engine.plan.graph import RecordedGraph
 from estimator2strategy.engine.runtime import agreement
 from estimator2strategy.engine.runtime.liveness import answers
 from estimator2strategy.engine.runtime.roll_call import can_be_reached
+from estimator2strategy.engine.user_code import user_line
+from estimator2strategy.errors import UnsupportedError
 
 tf1 = tf.compat.v1
 
 # Seconds between two words about the chief.
 _REMINDER = 30.0
 _NAME = "e2s_program"
+_HERE = (None, "localhost")
 
 
 def facts_of(recorded: RecordedGraph, train_op: str) -> dict[str, Any]:
@@ -116,3 +119,31 @@ class ProgramOnServer:
             raise ValueError(agreement.refusal([f"  {mine} has {line}" for line in wrong]))
         if lines:
             agreement.warn(mine, lines)
+
+
+def check_python_ops(recorded: RecordedGraph, config: Any) -> None:
+    """Refuses calls of Python functions in another process than this one, whose functions they are.
+
+    TensorFlow says of it `KeyError: 'pyfunc_0'`, at the first step.
+
+    Args:
+        recorded: The graph of a worker.
+        config: A RunConfig of its task.
+
+    Raises:
+        UnsupportedError: The message names the line of the program, and the process.
+    """
+    if not recorded.runs_python():
+        return
+    for node in recorded.nodes:
+        device = tf.DeviceSpec.from_string(node.device)
+        is_here = device.job == config.task_type and device.task in (None, config.task_id)
+        if device.job in _HERE or is_here or not recorded.call_python([node.name]):
+            continue
+        traceback = recorded.graph.get_operation_by_name(node.name).traceback
+        raise UnsupportedError(
+            f"The program puts {node.name!r}, which calls a Python function, on {node.device}, but "
+            f"the function is in this process, {config.task_type} {config.task_id}:\n"
+            f"  {user_line(traceback)}\n"
+            "  Make it outside of `tf.device`: then it runs on the worker."
+        )

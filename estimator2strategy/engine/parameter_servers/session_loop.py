@@ -1,9 +1,9 @@
-"""The loop of a training that runs in a Session, with TensorFlow's hooks: nothing is replayed."""
+"""The graph and the loop of a training that runs in a Session: nothing is replayed."""
 
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 import tensorflow as tf
@@ -17,6 +17,7 @@ from estimator2strategy.engine.runtime.training import (
     summarize_loss,
     training_hooks,
 )
+from estimator2strategy.engine.worlds import for_session
 
 tf1 = tf.compat.v1
 
@@ -58,3 +59,29 @@ def train_in_session(
     if loss is None:
         warn_of_no_steps()
     return loss
+
+
+@contextlib.contextmanager
+def session_graph(config: Any, tf115: bool) -> Iterator[tf.Graph]:
+    """A fresh graph for the training of one worker, as the default graph.
+
+    Args:
+        config: A RunConfig of a task of the cluster.
+        tf115: True if the program is one of TF 1.15: its variables are reference variables.
+    """
+    with for_session(config.tf_random_seed, tf115) as graph, graph.device(device_fn(config)):
+        yield graph
+
+
+def device_fn(config: Any) -> Callable[[tf.Operation], Any]:
+    """The device of an op: the program's choice, or variables on servers, the rest on this worker.
+
+    Source: `_get_replica_device_setter`, tensorflow_estimator 2.15 estimator.py.
+    """
+    place: Callable[[Any], Any] = config.device_fn or tf1.train.replica_device_setter(
+        ps_tasks=config.num_ps_replicas,
+        worker_device=f"/job:{config.task_type}/task:{config.task_id}",
+        merge_devices=True,
+        cluster=config.cluster_spec,
+    )
+    return place

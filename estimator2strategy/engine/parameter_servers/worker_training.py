@@ -9,7 +9,7 @@ from typing import Any
 import tensorflow as tf
 
 from estimator2strategy.engine.parameter_servers import same_program
-from estimator2strategy.engine.parameter_servers.placement_checks import check_python_ops
+from estimator2strategy.engine.parameter_servers.same_program import check_python_ops
 from estimator2strategy.engine.parameter_servers.servers import Servers
 from estimator2strategy.engine.parameter_servers.session_loop import train_in_session
 from estimator2strategy.engine.plan.graph import RecordedGraph

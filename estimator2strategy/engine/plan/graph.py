@@ -14,16 +14,14 @@ import tensorflow as tf
 
 from estimator2strategy.engine import _tf_private
 from estimator2strategy.engine.plan.calls import as_partitioned_calls
-from estimator2strategy.engine.plan.edges import input_node, tensor_name
+from estimator2strategy.engine.plan.edges import input_node, put_labels, tensor_name
 from estimator2strategy.engine.plan.effects import (
     READERS,
     calls_python,
     changes_something,
 )
-from estimator2strategy.engine.plan.gate_gradients import open_gates
 from estimator2strategy.engine.plan.hoisted_factors import hoist_factors
-from estimator2strategy.engine.plan.labels import put_labels
-from estimator2strategy.engine.plan.reads import drop_empty_waits, reads_of_updates
+from estimator2strategy.engine.plan.reads import drop_empty_waits, open_gates, reads_of_updates
 from estimator2strategy.engine.plan.shared_memory import (
     early_gathers,
     gathers_first,

@@ -1,4 +1,6 @@
-"""The order of a step's reads of variables: before its writes, or between them.
+"""The order of a step's reads of variables and of its gradients: waits that it can do without.
+
+A read comes before the writes of a step, or between them:
 
 - A read that waits for something is where the program wrote it down.
 - One that waits for nothing comes first, and gets the value from before the step. Waiting for
@@ -13,6 +15,7 @@ gave.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Collection, Iterable, Mapping
 from typing import Any
 
@@ -30,6 +33,7 @@ _ARITHMETIC = frozenset(
         *("Rsqrt", "Select", "SelectV2", "Sqrt", "Square", "StopGradient", "Sub"),
     }
 )
+_GATE = re.compile(r"_grad/tuple(_\d+)?/group_deps$")
 
 
 def drop_empty_waits(nodes: Iterable[Any]) -> None:
@@ -98,3 +102,53 @@ def _reads_behind(value: str, variable: str, nodes: Mapping[str, Any]) -> set[st
         elif node.op in _ARITHMETIC:
             frontier.extend(input_node(edge) for edge in node.input if edge[0] != "^")
     return reads
+
+
+def open_gates(nodes: Iterable[Any]) -> None:
+    """Takes out the edges by which gradients wait for one another and for nothing else.
+
+                              ... BackpropInput    BackpropFilter ...
+                                   |       \\         /        |
+        conv_grad/tuple/           |        group_deps        |
+                                   |       /         \\        |
+                            control_dependency    control_dependency_1
+
+    `tf.train.Optimizer.minimize` makes these gates (`gate_gradients=GATE_OP`) because a reference
+    variable could change between the two gradients. A replayed step needs none: it reads before it
+    writes. It is faster without them, since the layers below need not wait for a gradient that only
+    an update uses. An op with an effect (a write, a check, Python) is waited for as before.
+
+    Args:
+        nodes: The NodeDefs of a graph, in creation order; changed in place.
+    """
+    gates = {f"^{node.name}" for node in nodes if node.op == "NoOp" and _GATE.search(node.name)}
+    effects = _effects_behind(nodes) if gates else None
+    if effects is None:
+        return
+    for node in nodes:
+        if node.op != "Identity":
+            continue
+        for gate in gates.intersection(node.input):
+            if not effects[input_node(gate)] & ~effects[input_node(node.input[0])]:
+                node.input.remove(gate)
+
+
+def _effects_behind(nodes: Iterable[Any]) -> dict[str, int] | None:
+    """Node -> the ops with an effect that have run when it has, as a bit for each.
+
+    None if the graph has a loop of TF 1's, in which some nodes come before their inputs.
+    """
+    behind: dict[str, int] = {}
+    bit = 1
+    for node in nodes:
+        sources = [input_node(edge) for edge in node.input]
+        if not behind.keys() >= set(sources):
+            return None
+        mask = 0
+        for source in sources:
+            mask |= behind[source]
+        if may_be_waited_for(node):
+            mask |= bit
+            bit <<= 1
+        behind[node.name] = mask
+    return behind

@@ -16,8 +16,8 @@ from typing import Any
 
 import tensorflow as tf
 
+from estimator2strategy.engine.plan.calls import rename_edges
 from estimator2strategy.engine.plan.graph import NodeDef
-from estimator2strategy.engine.plan.inlining import rename_edges
 
 CROSS_REPLICA_SUM = "CrossReplicaSum"
 _COLLECTIVE = "CollectiveReduce"

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import contextlib
+import functools
+import logging
 import re
 from collections.abc import Callable, Iterator
 from typing import Any
@@ -10,8 +12,8 @@ from typing import Any
 import numpy as np
 import tensorflow as tf
 
+from estimator2strategy.engine import patches
 from estimator2strategy.engine.mode_keys import ModeKeys
-from estimator2strategy.engine.record.unused_report import hold_back_unused_report
 from estimator2strategy.engine.user_code import argument_names, location
 from estimator2strategy.engine.wrong_argument import is_refusal, wrong_argument
 from estimator2strategy.errors import RecordingError
@@ -20,6 +22,8 @@ tf1 = tf.compat.v1
 
 # In a message, a shape of which a size is not known: (None, 3), [None], (Dimension(None),).
 _SHAPE = re.compile(r"[(\[](?:(?:Dimension\()?(?:None|\?|\d+)\)?,? ?)+[)\]]")
+# The complaint has the object, and the lines of code that made it.
+_PARTS = ("Object was never used", "report_uninitialized_variables", "sync_replicas_optimizer.py")
 
 
 def call_model_fn(
@@ -105,3 +109,19 @@ def not_a_spec(spec: Any, model_fn: Callable[..., Any]) -> ValueError:
         spec,
         "Return estimator.EstimatorSpec(mode, loss=loss, train_op=train_op).",
     )
+
+
+def _is_of_others(record: logging.LogRecord) -> bool:
+    return not all(part in str(record.msg) for part in _PARTS)
+
+
+@functools.cache
+def hold_back_unused_report() -> None:
+    """From here on TensorFlow's complaint about an op that it leaves unused itself is not logged.
+
+    `tf.train.SyncReplicasOptimizer.apply_gradients` makes an op that reports variables without
+    values. Only its hook uses it, and only in training: otherwise TensorFlow logs eight lines of
+    "Object was never used" when Python collects garbage. Other objects are complained of as before.
+    """
+    patches.noted("unused reports")
+    tf.get_logger().addFilter(_is_of_others)

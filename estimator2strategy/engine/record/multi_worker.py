@@ -16,8 +16,7 @@ import tensorflow as tf
 from estimator2strategy.engine.record import feeding
 from estimator2strategy.engine.record.input_fn import features_and_labels, refuse_queue_runners
 from estimator2strategy.engine.record.model_program import ModelProgram
-from estimator2strategy.engine.record.placement import Placement
-from estimator2strategy.engine.record.recording import Recording
+from estimator2strategy.engine.record.recording import Placement, Recording
 from estimator2strategy.engine.record.recording_strategy import (
     all_replicas_of,
     one_replica_of,

@@ -14,11 +14,10 @@ import tensorflow as tf
 
 from estimator2strategy.engine.mode_keys import ModeKeys
 from estimator2strategy.engine.record import feeding
-from estimator2strategy.engine.record.eval_metrics import metric_pairs
+from estimator2strategy.engine.record.host_call import metric_pairs
 from estimator2strategy.engine.record.input_fn import refuse_queue_runners
 from estimator2strategy.engine.record.model_program import ModelProgram
-from estimator2strategy.engine.record.placement import Placement
-from estimator2strategy.engine.record.recording import Recording
+from estimator2strategy.engine.record.recording import Placement, Recording
 from estimator2strategy.engine.record.recording_strategy import (
     all_replicas_of,
     one_replica_of,

@@ -22,7 +22,7 @@ import numpy as np
 import tensorflow as tf
 
 from estimator2strategy.engine import patches
-from estimator2strategy.engine.plan.labels import labels_in
+from estimator2strategy.engine.plan.edges import labels_in
 from estimator2strategy.engine.plan.queues import Queues
 from estimator2strategy.engine.replay.failed_input import line_in_python
 from estimator2strategy.engine.user_code import user_line

@@ -8,8 +8,7 @@ from typing import Any
 
 from estimator2strategy.engine import _tf_private
 from estimator2strategy.engine.record.model_program import ModelProgram
-from estimator2strategy.engine.record.placement import Placement
-from estimator2strategy.engine.record.recording import Recording
+from estimator2strategy.engine.record.recording import Placement, Recording
 from estimator2strategy.engine.replay.xla.target import JaxTarget
 
 

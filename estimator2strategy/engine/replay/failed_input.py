@@ -11,8 +11,8 @@ from typing import Any, NamedTuple
 
 import tensorflow as tf
 
+from estimator2strategy.engine.plan.edges import known, labels_in
 from estimator2strategy.engine.plan.graph import RecordedGraph
-from estimator2strategy.engine.plan.labels import known, labels_in
 from estimator2strategy.engine.user_code import is_user_file, source_line, user_line
 
 # The end of an input is no failure; the others may end by trying again.

@@ -17,8 +17,8 @@ from typing import Any, NamedTuple
 import tensorflow as tf
 
 from estimator2strategy.engine import _tf_private
+from estimator2strategy.engine.plan.edges import known, label_of, labels_in
 from estimator2strategy.engine.plan.graph import NodeDef, RecordedGraph
-from estimator2strategy.engine.plan.labels import known, label_of, labels_in
 from estimator2strategy.engine.replay.failed_input import (
     BEFORE,
     NO_FAILURES,

@@ -20,7 +20,7 @@ from estimator2strategy.engine.plan import draws_inside, host_resources, random_
 from estimator2strategy.engine.plan.edges import input_node, tensor_name
 from estimator2strategy.engine.plan.graph import NodeDef, RecordedGraph
 from estimator2strategy.engine.plan.rewrites import Rewrite
-from estimator2strategy.engine.plan.wide_sums import sum_in_double
+from estimator2strategy.engine.plan.xla_kernels import sum_in_double
 from estimator2strategy.engine.replay.random_streams import GivenStreams, RandomStreams
 
 HandleOf = Callable[[str], tf.Tensor]

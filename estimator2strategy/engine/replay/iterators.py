@@ -1,18 +1,20 @@
 """The state of a replay's iterators: which elements come next, shuffle buffers included.
 
-Functions here must be called in the `modern_world`.
+Functions that save or restore must be called in the `modern_world`.
 """
 
 from __future__ import annotations
 
 import weakref
 from collections.abc import Iterator, Sequence
+from typing import Any
 
 import tensorflow as tf
 
 from estimator2strategy.engine.plan.fingerprint import fingerprint_of
 from estimator2strategy.engine.plan.graph import RecordedGraph
 from estimator2strategy.engine.replay.replay import Replay
+from estimator2strategy.engine.user_code import user_line
 
 # Parts of a state that are encoded together: few enough for the 2 GB of a protobuf.
 _TOGETHER = 64
@@ -79,3 +81,30 @@ def restore(replay: Replay, iterator: str, parts: Sequence[bytes]) -> None:
     tf.raw_ops.DeserializeIterator(
         resource_handle=replay.state.handle(iterator), serialized=tf.stack(state)
     )
+
+
+def lines_of_random_inputs(replay: Replay) -> list[str]:
+    """The user's lines that made datasets whose functions draw seeded random numbers.
+
+    TensorFlow saves which element of a dataset comes next, but not the place of a random op in its
+    stream: after a restore it begins anew. Ops without a seed are left out: their
+    numbers are others in each process in any case.
+    """
+    recorded = replay.recorded
+    recorded.refresh()
+    makers = [
+        op
+        for op in recorded.graph.get_operations()
+        if "Dataset" in op.type
+        and any(
+            _is_seeded(node)
+            for function in recorded.functions_behind([op.name])
+            for node in recorded.library[function].node_def
+        )
+    ]
+    return list(dict.fromkeys(user_line(op.traceback) for op in makers))
+
+
+def _is_seeded(node: Any) -> bool:
+    """True for a NodeDef whose kernel keeps its place in a stream that a seed determines."""
+    return "seed2" in node.attr and bool(node.attr["seed"].i or node.attr["seed2"].i)

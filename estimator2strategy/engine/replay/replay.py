@@ -13,20 +13,24 @@ A Replay knows nothing of hooks, sessions, or how many steps are to run.
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Mapping, Sequence
+import math
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Any
 
+import numpy as np
 import tensorflow as tf
 
 from estimator2strategy.engine.plan.edges import input_node
-from estimator2strategy.engine.plan.graph import RecordedGraph
+from estimator2strategy.engine.plan.graph import NodeDef, RecordedGraph
 from estimator2strategy.engine.plan.rewrites import SINGLE_REPLICA, Rewrite
 from estimator2strategy.engine.replay import splice as splice_lib
-from estimator2strategy.engine.replay.given_constants import constants_to_give
 from estimator2strategy.engine.replay.importer import GraphImporter
 from estimator2strategy.engine.replay.splice import Splice
 from estimator2strategy.engine.replay.state import State
 from estimator2strategy.engine.replay.step_context import StepContext
+
+# Bytes, or elements of a filled value, that are as well held twice.
+_LARGE = 2**16
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
@@ -166,3 +170,38 @@ class Replay:
         """Shape and dtype of a recorded tensor."""
         tensor = self.recorded.graph.get_tensor_by_name(name)
         return tf.TensorSpec(tf.TensorShape(tensor.shape.as_proto()), tensor.dtype)
+
+
+def constants_to_give(
+    recorded: RecordedGraph, roots: Iterable[str], feeds: Collection[str]
+) -> dict[str, tf.Tensor]:
+    """Values for constants behind `roots`, by tensor name, so that no program holds them.
+
+    - A large constant, such as the examples of an input_fn: TensorFlow copies a program several
+      times before it runs. 12 MB of images took 0.2 s.
+    - The shape of a large value that fills a variable: TensorFlow computes what is made of the
+      constants of a program before it runs. The value would be there twice, once in the variable,
+      and its allocator gives no memory back. What is captured is not taken for such a constant.
+
+    Args:
+        feeds: Names of tensors that have a value already.
+    """
+    given: dict[str, np.ndarray] = {}
+    for name in recorded.ancestors(roots):
+        node = recorded[name]
+        if node.op == "Const" and node.attr["value"].ByteSize() >= _LARGE:
+            given[f"{name}:0"] = _value(node)
+        elif node.op == "AssignVariableOp":
+            value = recorded[input_node(node.input[1])]
+            shape = recorded[input_node(value.input[0])] if value.op == "Fill" else value
+            if value.op == "Fill" and shape.op == "Const":
+                dims = _value(shape)
+                if math.prod(dims.tolist()) >= _LARGE:
+                    given[f"{shape.name}:0"] = dims
+    with tf.init_scope():
+        return {name: tf.constant(value) for name, value in given.items() if name not in feeds}
+
+
+def _value(node: NodeDef) -> np.ndarray:
+    value: np.ndarray = tf.make_ndarray(node.attr["value"].tensor)
+    return value

@@ -23,9 +23,9 @@ from estimator2strategy.engine.plan.edges import input_node
 from estimator2strategy.engine.plan.graph import RecordedGraph
 from estimator2strategy.engine.replay import tpu_step
 from estimator2strategy.engine.replay.importer import GraphImporter
-from estimator2strategy.engine.replay.peers import Peers
 from estimator2strategy.engine.replay.shared_step import SharedStep, can_share
 from estimator2strategy.engine.replay.state import State
+from estimator2strategy.engine.replay.step_context import Peers
 from estimator2strategy.engine.replay.tpu_variables import is_tpu
 
 

@@ -24,11 +24,11 @@ from estimator2strategy.engine.replay import uninitialized
 from estimator2strategy.engine.replay.engines import Ran, Request, Step, Stopped
 from estimator2strategy.engine.replay.failed_op import named_failure, naming_failures
 from estimator2strategy.engine.replay.fetches import Fetches, readable
-from estimator2strategy.engine.replay.no_room import explaining_no_room
 from estimator2strategy.engine.replay.replay import Replay
 from estimator2strategy.engine.replay.run_metadata import traced
 from estimator2strategy.engine.replay.runs import Runs
 from estimator2strategy.engine.replay.state import State
+from estimator2strategy.engine.replay.uninitialized import explaining_no_room
 from estimator2strategy.engine.worlds import modern_world
 
 

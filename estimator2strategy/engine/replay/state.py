@@ -17,12 +17,12 @@ from estimator2strategy.engine import _tf_private
 from estimator2strategy.engine.plan.graph import NodeDef, RecordedGraph, element_of
 from estimator2strategy.engine.plan.host_resources import Found
 from estimator2strategy.engine.plan.rewrites import SEED_STRIDE, Rewrite
-from estimator2strategy.engine.replay import broadcast, handle_packing, tpu_variables
+from estimator2strategy.engine.replay import handle_packing, tpu_variables
 from estimator2strategy.engine.replay.gauges import Gauges
 from estimator2strategy.engine.replay.importer import GraphImporter
 from estimator2strategy.engine.replay.iterator_end import end_iterator
-from estimator2strategy.engine.replay.peers import Peers
 from estimator2strategy.engine.replay.random_streams import RandomStreams
+from estimator2strategy.engine.replay.step_context import Peers
 
 _ITERATORS = frozenset({"IteratorV2", "OneShotIterator"})
 _HANDLE_ONLY = _ITERATORS | {"VarHandleOp"}
@@ -209,7 +209,7 @@ class State:
         if tpu_variables.is_tpu(self._strategy):
             assert self._strategy
             copies = [self._all_copies(node) for node in sorted(shared)]
-            broadcast.to_all_cores(copies, self._strategy.extended.worker_devices)
+            tpu_variables.to_all_cores(copies, self._strategy.extended.worker_devices)
             return
         for node in shared:
             source = self.variable(node)

@@ -1,10 +1,13 @@
-"""The facts that hold only while one step is traced."""
+"""The facts that hold while one step is traced: its own, and the replicas that it meets at sums."""
 
 from __future__ import annotations
 
 import dataclasses
+from collections.abc import Mapping
 
 import tensorflow as tf
+
+from estimator2strategy.engine.plan import rewrites
 
 
 @dataclasses.dataclass(frozen=True)
@@ -25,3 +28,25 @@ class StepContext:
     host_uses: frozenset[str] = frozenset()
     ran: tuple[str, ...] = ()
     watched: str | None = None
+
+
+@dataclasses.dataclass(frozen=True)
+class Peers:
+    """The replicas with which those of this process meet at each sum.
+
+    The sums are collectives of TensorFlow, over all devices of all processes.
+
+    Attributes:
+        first: The number of this process's first replica among all.
+        count: The number of all replicas.
+        sums: Number of the collective of each cross-replica sum, by its name; see
+            `rewrites.for_replica`. All processes number them alike.
+    """
+
+    first: int
+    count: int
+    sums: Mapping[str, int]
+
+    def rewrite(self, replica: int = 0) -> rewrites.Rewrite:
+        """The rewrite for a replica of this process."""
+        return rewrites.for_replica(self.first + replica, self.count, self.sums)

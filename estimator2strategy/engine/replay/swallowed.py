@@ -6,6 +6,12 @@
 
 A kernel for CPUs refuses an id beyond its table; XLA takes another row. It leaves out checks of the
 program. Ops inside functions are not watched, but for the assertion that `tf.Assert` puts there.
+A `Watch` keeps the flags of a block until its end.
+
+It says nothing of some seeds either. A seeded op of the step draws what a Session would have drawn,
+in a branch or a loop, too. One of another kind, or in a function that cannot be given its place
+(`plan/draws_inside.py`), has a generator that its kernel keeps, and a compiled program has no
+kernels: XLA gives it numbers of its own (`warn_of_lost_seeds`).
 """
 
 from __future__ import annotations
@@ -13,14 +19,18 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, NamedTuple, TypeAlias
 
+import numpy as np
 import tensorflow as tf
 
+from estimator2strategy.engine.plan import draws_inside
 from estimator2strategy.engine.plan.edges import input_node, tensor_name
 from estimator2strategy.engine.plan.graph import NodeDef, RecordedGraph
+from estimator2strategy.engine.plan.rewrites import has_seed
 from estimator2strategy.engine.user_code import user_line
 
 # Values of tensors, by name.
 Fetch: TypeAlias = Callable[[Sequence[str]], list[tf.Tensor]]
+_told: set[str] = set()
 
 
 class Failure(NamedTuple):
@@ -207,3 +217,69 @@ _ROWS: Mapping[str, _Row] = {
     **_all("Assert", "the assertion fails", _false),
     **_all("CheckNumerics", "a number is infinite or NaN", _not_finite),
 }
+
+
+class Watch:
+    """The failures that steps may swallow, and the flags of launches that nobody has read yet.
+
+    Args:
+        recorded: The graph.
+        failures: Those to watch for; a launch's last output has a flag for each of them. Without
+            any it has no such output.
+    """
+
+    def __init__(self, recorded: RecordedGraph, failures: Sequence[Failure]):
+        self.failures = tuple(failures)
+        self._recorded = recorded
+        self._flags: list[Any] = []
+
+    def without_flags(self, outputs: Sequence[Any]) -> Sequence[Any]:
+        """The outputs of a launch but for the flags, which are kept."""
+        if not self.failures:
+            return outputs
+        *outputs, flags = outputs
+        self._flags.append(flags)
+        return outputs
+
+    def tell(self) -> None:
+        """Waits for all launches.
+
+        Raises:
+            InvalidArgumentError: A step has failed; it names the op and the user's line.
+        """
+        flags, self._flags = self._flags, []
+        count = len(self.failures)
+        if not flags:
+            return
+        of_steps = [np.asarray(of_launch).reshape(-1, count) for of_launch in flags]
+        happened = np.concatenate(of_steps).any(axis=0)
+        failures = [self.failures[number] for number in np.flatnonzero(happened)]
+        if failures:
+            messages = [told(self._recorded, failure) for failure in failures]
+            raise tf.errors.InvalidArgumentError(None, None, "\n".join(messages))
+
+
+def lost_seeds(recorded: RecordedGraph, names: Iterable[str]) -> dict[str, str]:
+    """The user's line that made a node -> the random op that it is, or that is inside it."""
+    seeds: dict[str, str] = {}
+    for name in names:
+        functions = recorded.functions_behind([name])
+        others = draws_inside.out_of_reach(recorded[name], recorded.library, functions)
+        inside = [node.op for node in others if has_seed(node)]
+        if inside:
+            line = user_line(recorded.graph.get_operation_by_name(name).traceback)
+            seeds.setdefault(line, inside[0])
+    return seeds
+
+
+def warn_of_lost_seeds(recorded: RecordedGraph, names: Iterable[str]) -> None:
+    """Warns of each line once in a process."""
+    for line, op in lost_seeds(recorded, names).items():
+        if line not in _told:
+            _told.add(line)
+            tf.compat.v1.logging.warning(
+                "Under JAX the seed of %s has no effect (%s): XLA draws other numbers. Use "
+                "tf.random.stateless_uniform and its kin.",
+                op,
+                line,
+            )

@@ -1,4 +1,4 @@
-"""Variables that are read before they have a value, and summary writers that nothing has opened.
+"""Runs that cannot go on: variables without a value, unopened summary writers, no room on a TPU.
 
 In a function, a variable without a value reads as an empty tensor, and a step may go on with it.
 A Session raises an error.
@@ -7,6 +7,7 @@ A Session raises an error.
 from __future__ import annotations
 
 import contextlib
+import re
 from collections.abc import Iterator, Sequence
 
 import tensorflow as tf
@@ -15,6 +16,8 @@ from estimator2strategy.engine.plan.edges import input_node
 from estimator2strategy.engine.plan.graph import RecordedGraph
 from estimator2strategy.engine.replay.state import State
 from estimator2strategy.engine.user_code import user_line
+
+_NO_ROOM = re.compile(r"\bhbm\b|bottom of memory", re.IGNORECASE)
 
 
 def read_at_once(
@@ -77,3 +80,25 @@ def _writer_in(message: str, state: State) -> str | None:
         if resource and resource.node.attr["shared_name"].s.decode() in message:
             return node
     return None
+
+
+@contextlib.contextmanager
+def explaining_no_room() -> Iterator[None]:
+    """Puts what is wrong before the error of a TPU that has no room for a program.
+
+    Raises:
+        tf.errors.ResourceExhaustedError: The TPU's own, so explained.
+    """
+    try:
+        yield
+    except tf.errors.ResourceExhaustedError as error:
+        if not _NO_ROOM.search(error.message):
+            raise
+        raise tf.errors.ResourceExhaustedError(
+            error.node_def,
+            error.op,
+            "The model does not fit into the memory of a TPU core with this batch.\n"
+            "  e2s check model.py:model_fn --input data.py:input_fn --tpu v3-8 --fit-batch says "
+            "what it takes, and finds the largest batch.\n"
+            f"  {error.message}",
+        ) from error

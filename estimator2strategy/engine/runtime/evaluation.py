@@ -12,7 +12,7 @@ import numpy as np
 import tensorflow as tf
 
 from estimator2strategy.engine import _tf_private
-from estimator2strategy.engine.record.eval_metrics import GLOBAL_STEP, metric_pairs
+from estimator2strategy.engine.record.host_call import GLOBAL_STEP, metric_pairs
 from estimator2strategy.engine.record.recording import Recording
 from estimator2strategy.engine.replay.engines import How, Step
 from estimator2strategy.engine.replay.tpu_variables import is_tpu

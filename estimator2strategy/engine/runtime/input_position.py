@@ -22,7 +22,7 @@ from typing import Any
 import tensorflow as tf
 
 from estimator2strategy.engine.replay import iterators
-from estimator2strategy.engine.replay.random_inputs import lines_of_random_inputs
+from estimator2strategy.engine.replay.iterators import lines_of_random_inputs
 from estimator2strategy.engine.replay.replay import Replay
 from estimator2strategy.engine.runtime.saving_session import SavingSession
 from estimator2strategy.engine.worlds import modern_world

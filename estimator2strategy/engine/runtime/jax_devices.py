@@ -14,11 +14,9 @@ from typing import Any
 import tensorflow as tf
 
 from estimator2strategy.engine.replay.state import State
-from estimator2strategy.engine.replay.xla.precision import Precision
-from estimator2strategy.engine.replay.xla.target import JaxTarget
+from estimator2strategy.engine.replay.xla.target import JaxTarget, Precision
 from estimator2strategy.engine.runtime import jax_hosts
-from estimator2strategy.engine.runtime.requested_job import requested_job
-from estimator2strategy.engine.runtime.requested_runtime import OLDEST_JAX
+from estimator2strategy.engine.runtime.requested_job import OLDEST_JAX, requested_job
 from estimator2strategy.errors import DeviceError
 
 _INSTALL = "pip install 'estimator2strategy[jax]'"
@@ -96,3 +94,37 @@ def values_on(target: JaxTarget, state: State) -> Any:
     from estimator2strategy.engine.replay.xla.device_values import DeviceValues
 
     return DeviceValues(state, target.devices, target.precision, target.checks)
+
+
+class JaxReplicas(tf.distribute.OneDeviceStrategy):
+    """A strategy by whose number of replicas a model is recorded. JAX runs them, nobody else.
+
+    Args:
+        of_hosts: The numbers of the replicas of each host.
+        here: The number of this process's host.
+
+    Attributes:
+        of_hosts, here: As above.
+    """
+
+    def __init__(self, of_hosts: tuple[tuple[int, ...], ...], here: int):
+        super().__init__("/CPU:0")
+        self.of_hosts = of_hosts
+        self.here = here
+
+    @property
+    def num_replicas_in_sync(self) -> int:
+        return sum(map(len, self.of_hosts))
+
+
+@functools.cache  # one for all recordings: functions that were traced for it serve them all
+def replicas_on(devices: tuple[Any, ...]) -> JaxReplicas:
+    """The strategy of as many replicas as there are devices."""
+    import jax
+
+    processes = sorted({device.process_index for device in devices})
+    numbers = {
+        process: tuple(i for i, device in enumerate(devices) if device.process_index == process)
+        for process in processes
+    }
+    return JaxReplicas(tuple(numbers.values()), processes.index(jax.process_index()))

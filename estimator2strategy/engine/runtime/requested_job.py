@@ -1,19 +1,24 @@
-"""The job whose processes, one on each host, run a program together under JAX.
+"""The runtime, the precision and the job of several processes that `e2s run` is asked for.
 
+    e2s run --runtime=jax --precision=highest train.py
     e2s run --runtime=jax --coordinator=host0:2222 --processes=2 --process=1 train.py
 
-The environment's E2S_COORDINATOR, E2S_PROCESSES and E2S_PROCESS do the same, and so does a
-`TF_CONFIG` with several tasks that train. Nothing here needs TensorFlow or JAX.
+The environment's E2S_RUNTIME, E2S_PRECISION, E2S_COORDINATOR, E2S_PROCESSES and E2S_PROCESS do the
+same: they tell the processes that a program starts. So does a `TF_CONFIG` with several tasks that
+train, for the job, whose processes run a program together under JAX, one on each host.
+Nothing here needs TensorFlow or JAX.
 """
 
 from __future__ import annotations
 
 import dataclasses
+import enum
 import os
 import re
+from typing import TypeVar
 
+from estimator2strategy.engine.replay.xla.target import Precision
 from estimator2strategy.engine.runtime import tf_config_form
-from estimator2strategy.engine.runtime.requested_runtime import Runtime, requested_runtime
 
 COORDINATOR_VARIABLE = "E2S_COORDINATOR"
 PROCESSES_VARIABLE = "E2S_PROCESSES"
@@ -24,6 +29,10 @@ _EXAMPLE = (
     "Give all processes the coordinator's HOST:PORT and their number N, and each its own I from 0 "
     "to N-1: e2s run --coordinator=host0:2222 --processes=2 --process=0 ..."
 )
+RUNTIME_VARIABLE = "E2S_RUNTIME"
+PRECISION_VARIABLE = "E2S_PRECISION"
+OLDEST_JAX = (0, 10)
+E = TypeVar("E", bound=enum.Enum)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -108,3 +117,42 @@ def _of_tf_config() -> Job | None:
         return None
     names = tuple(f"{job} {index} ({address})" for (job, index), address in tasks.items())
     return Job(next(iter(tasks.values())), list(tasks).index(here), names)
+
+
+class Runtime(enum.Enum):
+    """The runtime that executes the steps of a model.
+
+    TENSORFLOW: TensorFlow: CPUs, GPUs, and TPUs that it knows.
+    JAX: JAX, on the devices of its default platform: CPUs, GPUs, TPUs of today.
+    AUTO: JAX where it has a GPU or a TPU, and XLA takes the steps; TensorFlow otherwise.
+    """
+
+    TENSORFLOW = "tensorflow"
+    JAX = "jax"
+    AUTO = "auto"
+
+
+def requested_runtime() -> Runtime:
+    """The runtime that the environment asks for.
+
+    Raises:
+        ValueError: There is no such runtime.
+    """
+    return _requested(RUNTIME_VARIABLE, Runtime.TENSORFLOW)
+
+
+def requested_precision() -> Precision:
+    """The precision that the environment asks for.
+
+    Raises:
+        ValueError: There is no such precision.
+    """
+    return _requested(PRECISION_VARIABLE, Precision.DEFAULT)
+
+
+def _requested(variable: str, default: E) -> E:
+    name = os.environ.get(variable) or default.value
+    known = {member.value: member for member in type(default)}
+    if name not in known:
+        raise ValueError(f"{variable} must be one of {', '.join(known)}, got {name!r}.")
+    return known[name]

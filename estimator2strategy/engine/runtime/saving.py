@@ -14,19 +14,15 @@ from typing import Any
 import tensorflow as tf
 
 from estimator2strategy.engine import _tf_private
+from estimator2strategy.engine.plan.edges import input_node
 from estimator2strategy.engine.record.recording import Recording
 from estimator2strategy.engine.replay.session import ReplaySession
-from estimator2strategy.engine.replay.snapshot import Snapshot
+from estimator2strategy.engine.replay.snapshot import SaverSession, Snapshot, shards_of
 from estimator2strategy.engine.replay.tpu_variables import is_tpu
-from estimator2strategy.engine.runtime import (
-    checkpoints,
-    graph_text,
-    latest_checkpoint,
-    unchanged_checkpoint,
-)
+from estimator2strategy.engine.runtime import checkpoints, graph_text, latest_checkpoint
 from estimator2strategy.engine.runtime.input_position import PositionListener
+from estimator2strategy.engine.runtime.saving_session import SavingSession
 from estimator2strategy.engine.runtime.session_config import not_rewritten
-from estimator2strategy.engine.runtime.unchanged_checkpoint import Unchanged
 from estimator2strategy.engine.runtime.unfinished_saves import SaveMarker
 
 tf1 = tf.compat.v1
@@ -124,7 +120,7 @@ class SaverHook(tf1.train.CheckpointSaverHook):
             self._thread.start()
             return False
         path = f"{self._save_path}-{step}"
-        is_there = unchanged_checkpoint.is_unchanged(path, session, saver.saver_def)
+        is_there = is_unchanged(path, session, saver.saver_def)
         with not_rewritten():  # what writes files gains nothing from it
             self._write_files(
                 saver, Unchanged(session.graph, saver.saver_def) if is_there else session, step
@@ -205,3 +201,36 @@ class LastSaveHook(tf1.train.SessionRunHook):
         if run_context.stop_requested:
             for saver in self._savers:
                 saver.save_last(run_context.session)
+
+
+class Unchanged(SaverSession):
+    """A session for a Saver whose files are written already."""
+
+    def save(self, filename: Any) -> bytes:
+        """Returns the path, and leaves the files as they are."""
+        path: bytes = tf.compat.as_bytes(filename)
+        return path
+
+
+def is_unchanged(path: str, session: tf.compat.v1.Session, saver_def: Any) -> bool:
+    """True if `session` was restored from `path`, and a save to it would give the same variables.
+
+    It would not where the program, a hook or a listener has written one since; where the checkpoint
+    has more, or has them as objects; and whoever saves other things than variables has them
+    written.
+    """
+    if not isinstance(session, SavingSession) or session.restored_from != path:
+        return False
+    recorded = session.recorded
+    recorded.refresh()
+    behind = recorded.ancestors([input_node(saver_def.save_tensor_name)])
+    shards = shards_of(session.graph, behind)
+    tensors = [tensor.name for shard in shards for tensor in shard.tensors]
+    variables = [name for tensor in tensors if (name := recorded.variable_read(tensor))]
+    if len(variables) < len(tensors) or not session.is_as_restored(path, variables):
+        return False
+    names = {tf.compat.as_str(name) for shard in shards for name in shard.names}
+    try:
+        return names == set(tf.train.load_checkpoint(path).get_variable_to_shape_map())
+    except (tf.errors.OpError, ValueError):  # it was removed meanwhile
+        return False

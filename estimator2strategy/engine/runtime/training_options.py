@@ -7,10 +7,9 @@ import enum
 import os
 from typing import Any
 
-from estimator2strategy.engine.replay.xla.precision import Precision
-from estimator2strategy.engine.replay.xla.target import JaxTarget
-from estimator2strategy.engine.runtime import jax_devices, preemption, profiling, requested_runtime
-from estimator2strategy.engine.runtime.requested_runtime import Runtime
+from estimator2strategy.engine.replay.xla.target import JaxTarget, Precision
+from estimator2strategy.engine.runtime import jax_devices, preemption, profiling, requested_job
+from estimator2strategy.engine.runtime.requested_job import Runtime
 from estimator2strategy.engine.wrong_argument import ArgumentRule, checked_init
 
 CHECK_COMPILED_VARIABLE = "E2S_CHECK_COMPILED"
@@ -148,7 +147,7 @@ def runtime_of(options: TrainingOptions) -> Runtime:
     Raises:
         ValueError: The environment asks for one that there is not.
     """
-    return options.runtime or requested_runtime.requested_runtime()
+    return options.runtime or requested_job.requested_runtime()
 
 
 def uses_jax(options: TrainingOptions) -> bool:
@@ -177,6 +176,6 @@ def jax_target_of(
     """
     if not uses_jax(options):
         return None
-    precision = options.precision or requested_runtime.requested_precision()
+    precision = options.precision or requested_job.requested_precision()
     target = jax_devices.jax_target(precision, most, here)
     return dataclasses.replace(target, checks=options.checks_compiled)

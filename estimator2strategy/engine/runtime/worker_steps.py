@@ -14,7 +14,7 @@ from estimator2strategy.engine.plan.graph import RecordedGraph
 from estimator2strategy.engine.record.multi_worker import Worker
 from estimator2strategy.engine.replay import splice as splice_lib
 from estimator2strategy.engine.replay.next_batch import NextBatch, NextBatches
-from estimator2strategy.engine.replay.peers import Peers
+from estimator2strategy.engine.replay.step_context import Peers
 from estimator2strategy.engine.runtime import agreement, liveness
 from estimator2strategy.engine.runtime.saving_session import SavingSession
 from estimator2strategy.engine.worlds import modern_world

@@ -1,4 +1,4 @@
-"""The TPUs that programs can be compiled for; a table, from `tpus.csv`."""
+"""The TPUs that programs can be compiled for (a table, `tpus.csv`), and strategies without them."""
 
 from __future__ import annotations
 
@@ -6,6 +6,8 @@ import csv
 import dataclasses
 import functools
 from importlib import resources
+
+import tensorflow as tf
 
 GIB = 2**30
 
@@ -64,3 +66,39 @@ def parse(names: str) -> tuple[list[Tpu], list[str]]:
     asked = dict.fromkeys(name for name in given if name)
     chips = [table()[name] for name in asked if name in table()]
     return chips, [name for name in asked if name not in table()]
+
+
+class MetadataResolver:
+    """Knows which cores there would be.
+
+    Args:
+        num_hosts: One host is this process, as on a TPU VM; several are tasks of a job "worker".
+        cores_per_host: TPU cores of each.
+    """
+
+    def __init__(self, num_hosts: int, cores_per_host: int):
+        job = "localhost" if num_hosts == 1 else "worker"
+        self._metadata = tf.tpu.experimental.TPUSystemMetadata(
+            num_cores=num_hosts * cores_per_host,
+            num_hosts=num_hosts,
+            num_of_cores_per_host=cores_per_host,
+            topology=None,
+            devices=tuple(
+                tf.config.LogicalDevice(
+                    f"/job:{job}/replica:0/task:{host}/device:TPU:{core}", "TPU"
+                )
+                for host in range(num_hosts)
+                for core in range(cores_per_host)
+            ),
+        )
+
+    def get_tpu_system_metadata(self) -> tf.tpu.experimental.TPUSystemMetadata:
+        return self._metadata
+
+
+def tpu_strategy(num_hosts: int = 1, cores_per_host: int = 8) -> tf.distribute.TPUStrategy:
+    """A genuine TPUStrategy of `num_hosts * cores_per_host` replicas, to be traced and not run.
+
+    It asks its cluster resolver for the TPU's metadata and for nothing else.
+    """
+    return tf.distribute.TPUStrategy(MetadataResolver(num_hosts, cores_per_host))

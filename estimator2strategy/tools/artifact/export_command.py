@@ -8,7 +8,7 @@ from collections.abc import Sequence
 
 from estimator2strategy.engine import quiet_import
 from estimator2strategy.engine.command_line import Parser
-from estimator2strategy.engine.replay.xla.precision import Precision
+from estimator2strategy.engine.replay.xla.target import Precision
 from estimator2strategy.errors import EstimatorToStrategyError
 from estimator2strategy.tools.check.request import Asked, Mode, inputs_of, params_of
 from estimator2strategy.tools.check.settings import SettingsError

@@ -12,8 +12,8 @@ from jax.sharding import AbstractMesh, NamedSharding, PartitionSpec
 
 from estimator2strategy.engine.replay.xla.block import REPLICAS, block_of, on_mesh
 from estimator2strategy.engine.replay.xla.lowering import LoweredStep
-from estimator2strategy.engine.replay.xla.precision import Precision
 from estimator2strategy.engine.replay.xla.step_function import StepFunction
+from estimator2strategy.engine.replay.xla.target import Precision
 
 PLATFORMS = ("cpu", "cuda", "tpu")
 

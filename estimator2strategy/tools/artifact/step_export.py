@@ -22,10 +22,10 @@ import tensorflow as tf
 import estimator2strategy
 from estimator2strategy.engine.replay.xla.diagnoses import diagnose
 from estimator2strategy.engine.replay.xla.lowering import LoweredStep, LoweringError, lower_step
-from estimator2strategy.engine.replay.xla.precision import Precision
+from estimator2strategy.engine.replay.xla.target import Precision
 from estimator2strategy.engine.user_code import user_line
 from estimator2strategy.engine.worlds import modern_world
-from estimator2strategy.engine.xla.kernels import described, unsupported
+from estimator2strategy.engine.xla.core_program import described, unsupported
 from estimator2strategy.errors import DeviceError, UnsupportedError
 from estimator2strategy.tools.artifact import step_loader
 from estimator2strategy.tools.artifact.recorded_step import RecordedStep, recorded_step

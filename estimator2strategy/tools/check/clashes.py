@@ -17,7 +17,7 @@ import sys
 from collections.abc import Callable, Mapping
 from importlib import metadata
 
-from estimator2strategy.engine.runtime.requested_runtime import OLDEST_JAX
+from estimator2strategy.engine.runtime.requested_job import OLDEST_JAX
 from estimator2strategy.engine.runtime.tf_config_form import check_form
 from estimator2strategy.engine.xla.pjrt import libtpu_path
 from estimator2strategy.tools.check.check_report import Severity

@@ -18,8 +18,8 @@ import numpy as np
 
 from estimator2strategy.engine import patches, put_off, quiet_import, user_code
 from estimator2strategy.engine.command_line import Parser
-from estimator2strategy.engine.replay.xla.precision import Precision
-from estimator2strategy.engine.runtime.requested_runtime import (
+from estimator2strategy.engine.replay.xla.target import Precision
+from estimator2strategy.engine.runtime.requested_job import (
     PRECISION_VARIABLE,
     RUNTIME_VARIABLE,
     Runtime,

@@ -7,7 +7,7 @@ import types
 import pytest
 import tensorflow as tf
 
-from estimator2strategy.engine.parameter_servers.placement_checks import check_python_ops
+from estimator2strategy.engine.parameter_servers.same_program import check_python_ops
 from estimator2strategy.engine.plan.graph import RecordedGraph
 from estimator2strategy.errors import UnsupportedError
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from tensorflow.core.framework import function_pb2
 
-from estimator2strategy.engine.plan.inlining import rename_edges
+from estimator2strategy.engine.plan.calls import rename_edges
 
 
 def test_each_edge_to_a_result_is_renamed():

@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 import tensorflow as tf
 
+from estimator2strategy.engine.plan.edges import known, label_of, labels_in
 from estimator2strategy.engine.plan.graph import RecordedGraph
-from estimator2strategy.engine.plan.labels import known, label_of, labels_in
 
 tf1 = tf.compat.v1
 FAILED, AROUND = "[[{{node loss/xent}}]]", "[[IteratorGetNext]]"

@@ -9,12 +9,11 @@ import tensorflow as tf
 
 from estimator2strategy import estimator
 from estimator2strategy.engine.mode_keys import ModeKeys
-from estimator2strategy.engine.record.fed_replica import FedReplica
 from estimator2strategy.engine.record.model_program import ModelProgram, ReplacedCalls
 from estimator2strategy.engine.record.multi_worker import Worker
-from estimator2strategy.engine.record.on_host import OnHost
+from estimator2strategy.engine.record.on_host import FedReplica, OnHost
 from estimator2strategy.engine.record.on_replicas import OnReplicas
-from estimator2strategy.engine.record.placement import record
+from estimator2strategy.engine.record.recording import record
 from estimator2strategy.engine.record.recording_strategy import one_replica_of
 from estimator2strategy.engine.runtime.devices import emulated_strategy
 from estimator2strategy.engine.worlds import legacy_world, recording

@@ -10,9 +10,8 @@ import pytest
 import tensorflow as tf
 from tensorflow.python.framework import op_callbacks
 
-from estimator2strategy.engine.replay import broadcast
-from estimator2strategy.engine.replay.broadcast import to_all_cores
-from estimator2strategy.engine.replay.tpu_variables import uninitialized_variable
+from estimator2strategy.engine.replay import tpu_variables
+from estimator2strategy.engine.replay.tpu_variables import to_all_cores, uninitialized_variable
 from estimator2strategy.engine.runtime import tpu_system
 from tests.rehearsal import rehearsal
 
@@ -92,7 +91,7 @@ def test_values_are_brought_to_each_host_before_its_cores_take_them(pod):
     def note(values, handles):
         given.append([value.device for value in values])
 
-    with mock.patch.object(broadcast, "_assign", note):
+    with mock.patch.object(tpu_variables, "_assign", note):
         to_all_cores(variables, pod.extended.worker_devices)
     hosts = ["/job:localhost/replica:0/task:0/device:CPU:0"] * 2  # the CPUs that stand for them
     others = ["/job:localhost/replica:0/task:0/device:CPU:2"] * 2

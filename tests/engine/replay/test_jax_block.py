@@ -14,8 +14,8 @@ from estimator2strategy.engine.replay.xla.lowering import lower_step
 jax = pytest.importorskip("jax", minversion="0.10")
 
 from estimator2strategy.engine.replay.xla.block import block_of  # noqa: E402
-from estimator2strategy.engine.replay.xla.precision import Precision  # noqa: E402
 from estimator2strategy.engine.replay.xla.step_function import StepFunction  # noqa: E402
+from estimator2strategy.engine.replay.xla.target import Precision  # noqa: E402
 
 tf1 = tf.compat.v1
 STEPS = 4

@@ -18,7 +18,7 @@ from estimator2strategy import estimator  # noqa: E402
 from estimator2strategy.engine.replay import freed_memory  # noqa: E402
 from estimator2strategy.engine.replay.engines import on_jax  # noqa: E402
 from estimator2strategy.engine.replay.xla.device_values import DeviceValues  # noqa: E402
-from estimator2strategy.engine.replay.xla.precision import Precision  # noqa: E402
+from estimator2strategy.engine.replay.xla.target import Precision  # noqa: E402
 
 tf1 = tf.compat.v1
 HAS_GLIBC = sys.platform == "linux" and hasattr(ctypes.CDLL(None), "malloc_trim")

@@ -18,8 +18,8 @@ from estimator2strategy.engine.replay.engines.step import Step
 from estimator2strategy.engine.replay.replay import Replay
 from estimator2strategy.engine.replay.state import State
 from estimator2strategy.engine.runtime import devices
-from estimator2strategy.engine.xla.tpu_metadata import tpu_strategy
 from estimator2strategy.engine.xla.tpu_program import TpuProgram, traced
+from estimator2strategy.engine.xla.tpus import tpu_strategy
 from estimator2strategy.errors import UnsupportedError
 from estimator2strategy.estimator.estimator_recording import record_for, recording_graph
 from tests.strategies import mirrored

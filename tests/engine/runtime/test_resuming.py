@@ -16,7 +16,7 @@ import tensorflow as tf
 
 from estimator2strategy import estimator
 from estimator2strategy.engine.runtime.input_position import InputPosition, PositionListener
-from estimator2strategy.engine.runtime.requested_runtime import RUNTIME_VARIABLE
+from estimator2strategy.engine.runtime.requested_job import RUNTIME_VARIABLE
 from tests.engine.runtime import processes
 from tests.engine.runtime.programs import (
     cores_estimator,

@@ -17,7 +17,7 @@ from estimator2strategy.engine.mode_keys import ModeKeys
 from estimator2strategy.engine.record.recording import Recording
 from estimator2strategy.engine.replay.xla.core import CoreProgram
 from estimator2strategy.engine.xla.core_program import core_program
-from estimator2strategy.engine.xla.tpu_metadata import tpu_strategy
+from estimator2strategy.engine.xla.tpus import tpu_strategy
 from estimator2strategy.estimator.estimator_recording import record_for, recording_graph
 
 tf1 = tf.compat.v1

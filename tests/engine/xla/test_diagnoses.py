@@ -10,8 +10,7 @@ from estimator2strategy import estimator
 from estimator2strategy.engine.mode_keys import ModeKeys
 from estimator2strategy.engine.replay.xla.diagnoses import Diagnosis, diagnose, fix_of_op
 from estimator2strategy.engine.replay.xla.lowering import LoweringError, lower
-from estimator2strategy.engine.xla.core_program import core_program
-from estimator2strategy.engine.xla.kernels import unsupported
+from estimator2strategy.engine.xla.core_program import core_program, unsupported
 from estimator2strategy.estimator.estimator_recording import record_for, recording_graph
 
 tf1 = tf.compat.v1

@@ -7,7 +7,7 @@ import pytest
 import tensorflow as tf
 from legacy_models import dense_net, program_of, with_extra
 
-from estimator2strategy.engine.xla.kernels import unsupported
+from estimator2strategy.engine.xla.core_program import unsupported
 
 pytestmark = pytest.mark.oldest
 tf1 = tf.compat.v1

@@ -8,7 +8,7 @@ import tensorflow as tf
 from legacy_models import program_of, with_extra
 
 from estimator2strategy.engine.replay.xla.lowering import LoweringError, lower
-from estimator2strategy.engine.xla.kernels import unsupported
+from estimator2strategy.engine.xla.core_program import unsupported
 
 tf1 = tf.compat.v1
 

@@ -9,7 +9,7 @@ import pytest
 pytest.importorskip("jax", minversion="0.10")
 
 from estimator2strategy.engine.replay.engines.on_jax import OnJax
-from estimator2strategy.engine.replay.xla.precision import Precision
+from estimator2strategy.engine.replay.xla.target import Precision
 from estimator2strategy.tools.golden import output, verify
 from tests.tools.golden.parity_replay import GOLDENS, replayed, statuses
 

@@ -20,8 +20,7 @@ from estimator2strategy.engine.plan import random_ops, segments
 from estimator2strategy.engine.plan.edges import input_node
 from estimator2strategy.engine.plan.graph import RecordedGraph
 from estimator2strategy.engine.plan.segments import Segment
-from estimator2strategy.engine.plan.wide_sums import long_sums
-from estimator2strategy.engine.plan.xla_kernels import checks, why_not_compiled
+from estimator2strategy.engine.plan.xla_kernels import checks, long_sums, why_not_compiled
 from estimator2strategy.engine.replay.draw_functions import draw_function
 from estimator2strategy.engine.replay.engines.loop import Loop
 from estimator2strategy.engine.replay.engines.step import Engine, Request, Step

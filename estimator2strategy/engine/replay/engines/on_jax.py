@@ -33,7 +33,7 @@ from estimator2strategy.engine.replay.engines.step import (
 )
 from estimator2strategy.engine.replay.failed_op import named_ops
 from estimator2strategy.engine.replay.replay import Replay
-from estimator2strategy.engine.replay.swallowed import swallowed
+from estimator2strategy.engine.replay.swallowed import Watch, swallowed, warn_of_lost_seeds
 from estimator2strategy.engine.replay.xla import hosts
 from estimator2strategy.engine.replay.xla.block import BlockResults, block_of, on_mesh
 from estimator2strategy.engine.replay.xla.compiled_block import CompiledBlock
@@ -41,7 +41,6 @@ from estimator2strategy.engine.replay.xla.device_values import DeviceValues
 from estimator2strategy.engine.replay.xla.diagnoses import diagnose
 from estimator2strategy.engine.replay.xla.host_batches import HostBatches, Taken
 from estimator2strategy.engine.replay.xla.kept_lowerings import kept_step
-from estimator2strategy.engine.replay.xla.lost_seeds import warn_of_lost_seeds
 from estimator2strategy.engine.replay.xla.lowering import LoweringError
 from estimator2strategy.engine.replay.xla.parts import (
     StepParts,
@@ -50,7 +49,6 @@ from estimator2strategy.engine.replay.xla.parts import (
 )
 from estimator2strategy.engine.replay.xla.step_function import StepFunction
 from estimator2strategy.engine.replay.xla.target import NotUnderJaxError
-from estimator2strategy.engine.replay.xla.watch import Watch
 from estimator2strategy.errors import DeviceError, UnsupportedError
 
 # The most steps of one launch, and the most bytes of their batches.

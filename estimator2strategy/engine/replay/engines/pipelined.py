@@ -22,8 +22,7 @@ from typing import Any
 import tensorflow as tf
 
 from estimator2strategy.engine.plan.edges import input_node
-from estimator2strategy.engine.plan.pipeline_cut import PipelineCut, pipeline_cut
-from estimator2strategy.engine.plan.prefetch import may_prefetch
+from estimator2strategy.engine.plan.pipeline_cut import PipelineCut, may_prefetch, pipeline_cut
 from estimator2strategy.engine.replay import splice as splice_lib
 from estimator2strategy.engine.replay.engines.step import Engine, Ran, Request, Step, Stopped
 from estimator2strategy.engine.replay.next_batch import NextBatch, blank, only_next_batch

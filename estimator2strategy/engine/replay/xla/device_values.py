@@ -21,7 +21,7 @@ from jax.sharding import Mesh, NamedSharding, PartitionSpec
 from estimator2strategy.engine.plan.rewrites import SEED_STRIDE
 from estimator2strategy.engine.replay.state import State
 from estimator2strategy.engine.replay.xla.block import REPLICAS
-from estimator2strategy.engine.replay.xla.precision import Precision
+from estimator2strategy.engine.replay.xla.target import Precision
 
 
 class DeviceValues:

@@ -16,7 +16,7 @@ from collections.abc import Sequence
 import tensorflow as tf
 
 from estimator2strategy.engine import _tf_private
-from estimator2strategy.engine.plan.labels import labels_in
+from estimator2strategy.engine.plan.edges import labels_in
 from estimator2strategy.engine.plan.rewrites import (
     ALONE_IN_XLA,
     REPLICATED_IN_XLA,

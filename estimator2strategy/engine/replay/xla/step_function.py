@@ -24,7 +24,7 @@ from jax.extend.mlir.dialects import func
 from jax.interpreters import mlir
 
 from estimator2strategy.engine.replay.xla.lowering import LoweredStep
-from estimator2strategy.engine.replay.xla.precision import Precision
+from estimator2strategy.engine.replay.xla.target import Precision
 
 Arrays: TypeAlias = Sequence[Any]
 

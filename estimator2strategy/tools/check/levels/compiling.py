@@ -11,9 +11,8 @@ import tensorflow as tf
 from estimator2strategy.engine.mode_keys import ModeKeys
 from estimator2strategy.engine.replay.xla.core import CoreProgram
 from estimator2strategy.engine.replay.xla.diagnoses import Diagnosis
-from estimator2strategy.engine.xla.core_program import core_program
-from estimator2strategy.engine.xla.kernels import described, unsupported
-from estimator2strategy.engine.xla.tpu_metadata import tpu_strategy
+from estimator2strategy.engine.xla.core_program import core_program, described, unsupported
+from estimator2strategy.engine.xla.tpus import tpu_strategy
 from estimator2strategy.errors import UnsupportedError
 from estimator2strategy.tools.check.check_report import Evidence, Finding
 from estimator2strategy.tools.check.levels.check_error import CheckError

@@ -11,9 +11,9 @@ from tpu_program import make_replay
 from estimator2strategy import estimator
 from estimator2strategy.engine.mode_keys import ModeKeys
 from estimator2strategy.engine.replay.engines import Request, Step
-from estimator2strategy.engine.replay.engines.after_block import after_block
-from estimator2strategy.engine.xla.tpu_metadata import tpu_strategy
+from estimator2strategy.engine.replay.engines.loop import after_block
 from estimator2strategy.engine.xla.tpu_program import traced
+from estimator2strategy.engine.xla.tpus import tpu_strategy
 from estimator2strategy.estimator.estimator_recording import record_for, recording_graph
 
 pytestmark = pytest.mark.oldest

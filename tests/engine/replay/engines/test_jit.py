@@ -10,7 +10,7 @@ import pytest
 import tensorflow as tf
 
 from estimator2strategy import estimator
-from estimator2strategy.engine.plan import segments, wide_sums
+from estimator2strategy.engine.plan import segments, xla_kernels
 from estimator2strategy.engine.plan.graph import RecordedGraph
 from estimator2strategy.engine.replay.engines import jit
 from estimator2strategy.errors import UnsupportedError
@@ -348,11 +348,11 @@ def test_a_long_mean_keeps_its_digits(tmp_path):
 
 def test_only_long_float32_sums_are_taken_in_double():
     with tf.Graph().as_default() as graph:
-        many = tf1.placeholder(tf.float32, [2, wide_sums.LONG + 1])
+        many = tf1.placeholder(tf.float32, [2, xla_kernels.LONG + 1])
         tf.reduce_sum(many, name="all")
         tf.reduce_mean(many, 1, name="rows")
         tf.reduce_sum(many, 0, name="columns")
         tf.reduce_sum(many[0, 1:], name="just_not_long")
         tf.reduce_sum(tf.cast(many, tf.float64), name="double")
         tf.reduce_sum(tf1.placeholder(tf.float32, [None]), name="unknown")
-        assert wide_sums.long_sums(RecordedGraph(graph)) == {"all", "rows"}
+        assert xla_kernels.long_sums(RecordedGraph(graph)) == {"all", "rows"}

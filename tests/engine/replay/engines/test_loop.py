@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
-from estimator2strategy.engine.plan.prefetch import may_prefetch
+from estimator2strategy.engine.plan.pipeline_cut import may_prefetch
 from estimator2strategy.engine.replay.engines import Step, Stopped
 from estimator2strategy.engine.replay.session import ReplaySession
 from estimator2strategy.engine.worlds import legacy_world, modern_world, recording

@@ -11,8 +11,7 @@ def no_kernel(recorded, subject):
     if not recorded.on_cores or recorded.recording is None:
         return
     # Not at the top: rules are read without TensorFlow.
-    from estimator2strategy.engine.xla.core_program import core_program
-    from estimator2strategy.engine.xla.kernels import described, unsupported
+    from estimator2strategy.engine.xla.core_program import core_program, described, unsupported
 
     for found in unsupported(core_program(recorded.recording)):
         if found.op not in HOST_OPS:  # E2S606
