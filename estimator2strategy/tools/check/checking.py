@@ -32,15 +32,17 @@ from estimator2strategy.tools.check.settings import Settings, Target
 from estimator2strategy.tools.reader.project import Project
 from estimator2strategy.tools.reader.python_files import (
     MOST_TOGETHER,
+    UNREADABLE,
     NotChecked,
     Wanted,
     collect,
     is_notebook,
     neighbours,
+    parse,
     read_source,
 )
 from estimator2strategy.tools.reader.python_files import shown as shown_of
-from estimator2strategy.tools.reader.source import UNREADABLE, NotebookError, Source, parse
+from estimator2strategy.tools.reader.source import NotebookError, Source
 from estimator2strategy.tools.reader.symbol_uses import Flavour, blind_spots
 from estimator2strategy.tools.reader.unreached import is_reached
 from estimator2strategy.tools.untrusted.printable import printable

@@ -21,8 +21,15 @@ from estimator2strategy.tools.migrate.migration import Migration
 from estimator2strategy.tools.migrate.module import Facts
 from estimator2strategy.tools.migrate.plan import Place, Plan, shown
 from estimator2strategy.tools.reader.project import Project
-from estimator2strategy.tools.reader.python_files import NotChecked, Wanted, collect, neighbours
-from estimator2strategy.tools.reader.source import UNREADABLE, NotebookError, Source, parse
+from estimator2strategy.tools.reader.python_files import (
+    UNREADABLE,
+    NotChecked,
+    Wanted,
+    collect,
+    neighbours,
+    parse,
+)
+from estimator2strategy.tools.reader.source import NotebookError, Source
 from estimator2strategy.tools.reader.symbol_uses import blind_spots
 from estimator2strategy.tools.untrusted.printable import printable
 

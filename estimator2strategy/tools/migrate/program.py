@@ -8,8 +8,8 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 
 from estimator2strategy.tools.migrate.module import Facts, Module
 from estimator2strategy.tools.reader.project import Project
-from estimator2strategy.tools.reader.python_files import MOST_TOGETHER
-from estimator2strategy.tools.reader.source import UNREADABLE, Function, Source, parse
+from estimator2strategy.tools.reader.python_files import MOST_TOGETHER, UNREADABLE, parse
+from estimator2strategy.tools.reader.source import Function, Source
 
 # The words of an import, also of one in parentheses.
 _IMPORTS = re.compile(r"^[ \t]*(?:from|import)\b([^#\n(]*(?:\([^)]*\))?)", re.MULTILINE)

@@ -18,6 +18,7 @@ from estimator2strategy.tools.reader.source import (
     kept,
     names_in,
     parents,
+    walk,
 )
 
 # Argument -> its constant. Frozen, so that calls which give the same are followed once.
@@ -76,7 +77,7 @@ def takes(node: ast.AST, function: Function, given: Constants) -> bool:
 def _asked(scope: LexicalScope, function: Function) -> set[str]:
     """The arguments that branches ask for or calls hand on, and that nothing binds again."""
     asked: set[str] = set()
-    for node in ast.walk(function):
+    for node in walk(function):
         if isinstance(node, (ast.If, ast.IfExp)):
             asked |= names_in(node.test)
         elif isinstance(node, ast.Call):
@@ -173,7 +174,7 @@ def words_in(node: ast.AST) -> set[str]:
     """All identifiers and strings in an expression."""
     strings = {
         child.value
-        for child in ast.walk(node)
+        for child in walk(node)
         if isinstance(child, ast.Constant) and isinstance(child.value, str)
     }
     return names_in(node) | strings

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterator
-from typing import Any, TypeVar
+from typing import Any
 
 from estimator2strategy.tools.reader.project import (
     Definition,
@@ -20,9 +20,9 @@ from estimator2strategy.tools.reader.source import (
     arguments_of,
     kept,
     parents,
+    walk,
 )
 
-_Node = TypeVar("_Node", bound=ast.AST)
 RUNS = ("train", "evaluate", "predict")
 
 
@@ -85,23 +85,6 @@ def in_input_functions(project: Project) -> set[ast.AST]:
     return {definition.node for definition in project.reachable(starts)}
 
 
-def all_of(source: Source, *kinds: type[_Node]) -> list[_Node]:
-    """The nodes of these kinds in a file; its tree is walked once for all rules."""
-    found: list[Any] = []
-    for kind in kinds:
-        found += by_kind(source).get(kind, [])
-    return found
-
-
-@kept
-def by_kind(source: Source) -> dict[type[ast.AST], list[ast.AST]]:
-    """The nodes of a file by their kind."""
-    found: dict[type[ast.AST], list[ast.AST]] = {}
-    for node in ast.walk(source.tree):
-        found.setdefault(type(node), []).append(node)
-    return found
-
-
 def own_nodes(function: ast.AST) -> Iterator[ast.AST]:
     """The nodes of a function, those of functions and classes inside it left out."""
     todo: list[ast.AST] = list(function.body)  # type: ignore[attr-defined]
@@ -132,7 +115,7 @@ def captured_tensors(function: Function, model: Function, source: Source) -> dic
     """
     outer = source.scopes[model]
     found: dict[str, ast.Name] = {}
-    for node in ast.walk(function):
+    for node in walk(function):
         if not isinstance(node, ast.Name) or node.id in found:
             continue
         where = _scope_at(node, source)

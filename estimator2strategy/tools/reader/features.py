@@ -8,7 +8,7 @@ from collections.abc import Iterator
 
 from estimator2strategy.tools.reader.estimator_programs import own_nodes, returned
 from estimator2strategy.tools.reader.project import Project, is_tensorflow, is_tf
-from estimator2strategy.tools.reader.source import Call, Function, Source, kept
+from estimator2strategy.tools.reader.source import Call, Function, Source, kept, walk
 
 _PARSERS = ("parse_single_example", "parse_example")
 _CHANGES = ("cast", "to_int32", "to_float", "pop", "decode_raw")
@@ -44,7 +44,7 @@ def _untouched(call: Call, function: Function) -> Iterator[Feature]:
         return
     mentioned = [
         node.value
-        for node in ast.walk(function)
+        for node in walk(function)
         if isinstance(node, ast.Constant) and isinstance(node.value, str)
     ]
     calls = {_last(node.func) for node in own_nodes(function) if isinstance(node, ast.Call)}

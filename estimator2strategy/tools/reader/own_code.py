@@ -32,7 +32,8 @@ _DEFINED = (ast.FunctionDef, ast.AsyncFunctionDef)
 _MAGIC = {"__new__", "__getattr__", "__getattribute__", "__slots__", "__metaclass__"}
 
 
-def lineage(of: Definition, project: Project, depth: int = 8) -> list[Definition] | None:
+@kept
+def lineage(project: Project, of: Definition, depth: int = 8) -> list[Definition] | None:
     """A class and all that it inherits from, nearest first; None if some of them is not known."""
     node = of.node
     if not isinstance(node, ast.ClassDef) or depth == 0:
@@ -47,22 +48,23 @@ def lineage(of: Definition, project: Project, depth: int = 8) -> list[Definition
         if raw == "builtins.object":
             continue
         definition = project.definition(raw)
-        inherited = lineage(definition, project, depth - 1) if definition is not None else None
+        inherited = lineage(project, definition, depth - 1) if definition is not None else None
         if inherited is None:
             return None
         found += inherited
     return found
 
 
-def is_plain(of: Definition, project: Project) -> bool:
+@kept
+def is_plain(project: Project, of: Definition) -> bool:
     """True if a class and its bases are the program's own, and make their objects as usual."""
-    every = lineage(of, project)
+    every = lineage(project, of)
     return every is not None and not any(_MAGIC & c.scope.bindings.keys() for c in every)
 
 
-def methods_of(of: Definition, name: str, project: Project) -> Definition | None:
+def methods_of(project: Project, of: Definition, name: str) -> Definition | None:
     """The one `def` of this name that a class has or inherits; None if there is none, or more."""
-    for each in lineage(of, project) or ():
+    for each in lineage(project, of) or ():
         bound = each.scope.bindings.get(name, ())
         if bound:
             one = len(bound) == 1 and isinstance(bound[0], _DEFINED)
@@ -70,19 +72,20 @@ def methods_of(of: Definition, name: str, project: Project) -> Definition | None
     return None
 
 
-def overridden(method: Definition, project: Project) -> bool:
+def overridden(project: Project, method: Definition) -> bool:
     """True if a class below has a method of this name, or it is assigned somewhere."""
     name = method.node.name
     outer = method.scope.parent
     assert outer is not None
     if outer.is_class:
-        for heir in heirs(outer.node.name, project):  # type: ignore[attr-defined]
+        for heir in heirs(project, outer.node.name):  # type: ignore[attr-defined]
             if heir.node is not outer.node and name in heir.scope.bindings:
                 return True
     return name in stored(project)
 
 
-def heirs(name: str, project: Project) -> list[Definition]:
+@kept
+def heirs(project: Project, name: str) -> list[Definition]:
     """The classes that may inherit from one of this name, directly or not."""
     found: list[Definition] = []
     todo, seen = [name], {name}
@@ -167,6 +170,7 @@ _GIVEN = {
 }  # fmt: skip
 
 
+@kept
 def names(source: Source, project: Project, seen: tuple[str, ...] = ()) -> set[str] | None:
     """The names at the top of a module, those of the modules beside a package's file included."""
     if source.path in seen or words(source) & _OPEN:
@@ -181,6 +185,7 @@ def names(source: Source, project: Project, seen: tuple[str, ...] = ()) -> set[s
     return found
 
 
+@kept
 def brought_by_stars(
     source: Source, project: Project, seen: tuple[str, ...] = ()
 ) -> set[str] | None:
@@ -209,9 +214,8 @@ def modules_of(source: Source, target: Import, project: Project) -> list[Source]
     nearest = module_of(source, target, project)
     if nearest is None or target.level:
         return [nearest] if nearest else []
-    last = target.module.rpartition(".")[2]
-    ends = (f"{os.sep}{last}.py", f"{os.sep}{last}{os.sep}__init__.py")
-    return [nearest, *(s for s in project.sources if s.path.endswith(ends) and s is not nearest)]
+    others = project.named(target.module.rpartition(".")[2])
+    return [nearest, *(other for other in others if other is not nearest)]
 
 
 def module_of(source: Source, target: Import, project: Project) -> Source | None:
@@ -222,10 +226,9 @@ def module_of(source: Source, target: Import, project: Project) -> Source | None
     return project.load(name[1:])
 
 
+@kept
 def words(source: Source) -> set[str]:
     """All names, attributes and functions that a file speaks of."""
-    return {
-        node.id if isinstance(node, ast.Name) else getattr(node, "attr", getattr(node, "name", ""))
-        for node in ast.walk(source.tree)
-        if isinstance(node, (ast.Name, ast.Attribute, ast.FunctionDef))
-    }
+    found = {name.id for name in source.all_of(ast.Name)}
+    found |= {attribute.attr for attribute in source.all_of(ast.Attribute)}
+    return found | {function.name for function in source.all_of(ast.FunctionDef)}

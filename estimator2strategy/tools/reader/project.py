@@ -20,16 +20,15 @@ from collections.abc import Iterable, Iterator, Sequence
 from estimator2strategy.engine.names import tables
 from estimator2strategy.tools.reader import branches
 from estimator2strategy.tools.reader.import_graph import ImportGraph, Stars
-from estimator2strategy.tools.reader.python_files import read_source
+from estimator2strategy.tools.reader.python_files import UNREADABLE, parse, read_source
 from estimator2strategy.tools.reader.source import (
-    UNREADABLE,
     Call,
     Function,
     Import,
     LexicalScope,
     Source,
     arguments_of,
-    parse,
+    kept,
 )
 
 # How many folders above a file an absolute import may start at.
@@ -40,7 +39,7 @@ _MOST_CONSTANTS = 8
 _ELSEWHERE = {"py_func", "numpy_function", "py_function", "outside_compilation", "host_call"}
 
 
-@dataclasses.dataclass(frozen=True, eq=False)
+@dataclasses.dataclass(frozen=True)
 class Definition:
     """A function or class, and the file it is in."""
 
@@ -69,11 +68,7 @@ class Project:
         self._most = most
         self.by_path: dict[str, Source | None] = {}  # all that was read
         self._modules: dict[tuple[str, str], str | None] = {}
-        self._canonical: dict[str, str] = {}
         self._stars = Stars(self._module, self.load)
-        self._device_calls: dict[ast.AST, list[Call]] = {}
-        self._reached: dict[tuple[ast.AST, ...], list[tuple[Definition, list[Call]]]] = {}
-        self._called_by: dict[Call, list[tuple[Definition, bool]]] = {}
         for source in self.sources:
             self.adopt(source)
 
@@ -86,13 +81,28 @@ class Project:
         source.given = lambda: self._set_names.get(source, frozenset())
         source.brings = self._stars.bring
 
+    @functools.cached_property
+    def _by_module(self) -> dict[str, list[Source]]:
+        """The checked files by the last part of a module's name: a.py, and the file of a folder."""
+        found: dict[str, list[Source]] = {}
+        for source in self.sources:
+            folder, file = os.path.split(source.path)
+            stem = os.path.basename(folder) if file == "__init__.py" else file.removesuffix(".py")
+            found.setdefault(stem, []).append(source)
+        return found
+
+    def named(self, *parts: str) -> list[Source]:
+        """The checked files that `import a.b` of these parts may mean, in whatever folder."""
+        path = os.path.join(os.sep, *parts)
+        ends = (f"{path}.py", os.path.join(path, "__init__.py"))
+        return [s for s in self._by_module.get(parts[-1], ()) if s.path.endswith(ends)]
+
     # Names.
 
+    @kept
     def canonical(self, raw: str) -> str:
         """The legacy name of what is known by its full name: tensorflow.compat.v1.X is tf.X."""
-        if raw not in self._canonical:
-            self._canonical[raw] = tables.canonical(raw)
-        return self._canonical[raw]
+        return tables.canonical(raw)
 
     @functools.cached_property
     def _set_names(self) -> dict[Source, frozenset[str]]:
@@ -272,15 +282,14 @@ class Project:
         """True if a model_fn is one for TPUs, and may be called for them."""
         return model.is_tpu and not self.never_on_tpu
 
+    @kept
     def device_calls(self, definition: Definition) -> list[Call]:
         """The calls in a function that run where it runs, whatever that is."""
-        if definition.node not in self._device_calls:
-            self._device_calls[definition.node] = [
-                call
-                for call in self.calls_of(definition)
-                if not branches.depends_on_tpu(call.node) and not is_input_code(call)
-            ]
-        return self._device_calls[definition.node]
+        return [
+            call
+            for call in self.calls_of(definition)
+            if not branches.depends_on_tpu(call.node) and not is_input_code(call)
+        ]
 
     @functools.cached_property
     def tpu_sources(self) -> set[Source]:
@@ -315,21 +324,9 @@ class Project:
             return path
         return _file_of(os.path.join(folder, target.name)) or path
 
-    @functools.cached_property
-    def _calls_by_function(self) -> dict[Source, dict[ast.AST, list[Call]]]:
-        return {}
-
     def calls_of(self, definition: Definition) -> list[Call]:
         """The calls in a function itself, its lambdas included, its inner functions not."""
-        table = self._calls_by_function
-        if definition.source not in table:
-            by_function: dict[ast.AST, list[Call]] = {}
-            for call in definition.source.calls:
-                function = call.scope.function
-                if function is not None:
-                    by_function.setdefault(function, []).append(call)
-            table[definition.source] = by_function
-        return table[definition.source].get(definition.node, [])
+        return _calls_by_function(definition.source).get(definition.node, [])
 
     def reachable(self, starts: Iterable[Definition]) -> list[Definition]:
         """The functions that these call, directly or not, themselves included."""
@@ -337,10 +334,11 @@ class Project:
 
     def reached_calls(self, starts: Iterable[Definition]) -> list[tuple[Definition, list[Call]]]:
         """The same functions, each with those of its device calls that its callers come to."""
+        return self._reached_calls(*starts)
+
+    @kept
+    def _reached_calls(self, *starts: Definition) -> list[tuple[Definition, list[Call]]]:
         todo = [(definition, branches.NONE) for definition in starts]
-        key = tuple(definition.node for definition, _ in todo)
-        if key in self._reached:
-            return self._reached[key]
         found: dict[ast.AST, tuple[Definition, dict[Call, None]]] = {}
         seen: dict[ast.AST, set[branches.Constants]] = {}
         while todo:
@@ -356,21 +354,16 @@ class Project:
                 if branches.takes(call.node, definition.node, given):  # type: ignore[arg-type]
                     calls[call] = None
                     todo += [
-                        (called, self._constants(call, called, given) if direct else branches.NONE)
-                        for called, direct in self._called(call)
+                        (c, branches.constants(call, c.node, c.scope, given))  # type: ignore[arg-type]
+                        if direct
+                        else (c, branches.NONE)
+                        for c, direct in self._called(call)
                     ]
-        self._reached[key] = [(definition, list(calls)) for definition, calls in found.values()]
-        return self._reached[key]
+        return [(definition, list(calls)) for definition, calls in found.values()]
 
-    def _constants(
-        self, call: Call, called: Definition, given: branches.Constants
-    ) -> branches.Constants:
-        return branches.constants(call, called.node, called.scope, given)  # type: ignore[arg-type]
-
+    @kept
     def _called(self, call: Call) -> list[tuple[Definition, bool]]:
-        if call not in self._called_by:
-            self._called_by[call] = list(self._called_functions(call))
-        return self._called_by[call]
+        return list(self._called_functions(call))
 
     def _called_functions(self, call: Call) -> Iterator[tuple[Definition, bool]]:
         """The functions of the program that a call runs; True if it gives them its arguments."""
@@ -411,6 +404,15 @@ class ModelFunction:
     @property
     def definition(self) -> Definition:
         return Definition(self.node, self.source)
+
+
+@kept
+def _calls_by_function(source: Source) -> dict[ast.AST, list[Call]]:
+    found: dict[ast.AST, list[Call]] = {}
+    for call in source.calls:
+        if call.scope.function is not None:
+            found.setdefault(call.scope.function, []).append(call)
+    return found
 
 
 def is_tensorflow(name: str | None) -> bool:

@@ -6,6 +6,7 @@ larger than people write. Nothing is opened but regular files of Python, up to a
 
 from __future__ import annotations
 
+import ast
 import dataclasses
 import fnmatch
 import io
@@ -13,9 +14,12 @@ import os
 import re
 import stat
 import tokenize
+import warnings
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 
+from estimator2strategy.engine import patches
+from estimator2strategy.tools.reader.source import Source
 from estimator2strategy.tools.untrusted.printable import printable
 from estimator2strategy.tools.untrusted.regular_files import (
     MOST_SOURCE,
@@ -257,3 +261,24 @@ def comments(text: str) -> dict[int, str]:
             if match := re.search(r"#.*$", line):
                 found[number] = match[0]
     return found
+
+
+# The errors that `parse` raises of a text that is no Python 3.
+UNREADABLE = (SyntaxError, ValueError, RecursionError, MemoryError)
+
+
+def parse(path: str, shown: str, text: str, *, again: bool = False) -> Source:
+    """Reads a file's text; in half of the time `again`, when it is known to be right.
+
+    Raises:
+        SyntaxError: It is not Python 3.
+        RecursionError, MemoryError: It is nested too deeply.
+        ValueError: It contains null bytes.
+    """
+    with warnings.catch_warnings():
+        patches.noted("warnings of source")
+        warnings.simplefilter("ignore")
+        tree = ast.parse(text)
+        if not again:  # for what is not of the grammar: a return outside, a late __future__
+            compile(tree, shown, "exec", dont_inherit=True)
+    return Source(path, shown, text, tree)

@@ -13,16 +13,16 @@ from __future__ import annotations
 import ast
 import dataclasses
 import functools
-import warnings
 from collections.abc import Callable, Iterator
 from typing import Any, TypeVar
 
-from estimator2strategy.engine import patches
 from estimator2strategy.engine.names import tables
 
 Function = ast.FunctionDef | ast.AsyncFunctionDef
 _Answer = TypeVar("_Answer")
-_BLOCKS = (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda, ast.ClassDef)
+_Node = TypeVar("_Node", bound=ast.AST)
+_DEFINED = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)
+_BLOCKS = (*_DEFINED, ast.Lambda)
 
 
 def kept(function: Callable[..., _Answer]) -> Callable[..., _Answer]:
@@ -69,19 +69,15 @@ class LexicalScope:
             scope = scope.parent
         return None
 
-    @property
+    @functools.cached_property
     def is_class(self) -> bool:
         return isinstance(self.node, ast.ClassDef)
 
-    @property
+    @functools.cached_property
     def function(self) -> Function | None:
         """The innermost `def` around this scope (a lambda belongs to the function it is in)."""
-        scope: LexicalScope | None = self
-        while scope is not None and not isinstance(
-            scope.node, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)
-        ):
-            scope = scope.parent
-        return scope.node if scope is not None and not scope.is_class else None  # type: ignore[return-value]
+        block = next((s.node for s in self.ancestors() if isinstance(s.node, _DEFINED)), None)
+        return None if isinstance(block, ast.ClassDef) else block
 
     def ancestors(self) -> Iterator[LexicalScope]:
         scope: LexicalScope | None = self
@@ -112,13 +108,10 @@ class Call:
     def name(self) -> str | None:
         return self.source.name(self.node.func, self.scope)
 
-    @property
+    @functools.cached_property
     def last(self) -> str:
         """The last part of what is called, as written: "batch" of `data.batch(8)`."""
-        function = self.node.func
-        if isinstance(function, ast.Attribute):
-            return function.attr
-        return function.id if isinstance(function, ast.Name) else ""
+        return getattr(self.node.func, "attr", getattr(self.node.func, "id", ""))
 
     def argument(self, name: str, position: int | None = None) -> ast.expr | None:
         """The argument given by this name, or at this position."""
@@ -148,9 +141,6 @@ class Call:
 class _Unknown:
     def __bool__(self) -> bool:
         return False
-
-    def __repr__(self) -> str:
-        return "UNKNOWN"
 
 
 UNKNOWN: Any = _Unknown()
@@ -206,17 +196,29 @@ class Source:
         """The top-level modules that are imported."""
         return {target.module.partition(".")[0] for target, _ in self.imports if not target.level}
 
+    @functools.cached_property
+    def by_kind(self) -> dict[type[ast.AST], list[Any]]:
+        """The nodes by their kind."""
+        found: dict[type[ast.AST], list[Any]] = {}
+        for node in walk(self.tree):
+            found.setdefault(type(node), []).append(node)
+        return found
+
+    def all_of(self, *kinds: type[_Node]) -> list[_Node]:
+        """The nodes of these kinds."""
+        return [node for kind in kinds for node in self.by_kind.get(kind, ())]
+
     # The walk: once over the tree, in order.
 
     def _walk(self, node: ast.AST, scope: LexicalScope) -> None:
-        for field in node._fields:
+        for field in _FIELDS[type(node)]:
             value = getattr(node, field, None)
-            if isinstance(value, ast.AST):
-                self._visit(value, node, scope)
-            elif isinstance(value, list):
+            if type(value) is list:
                 for item in value:
                     if isinstance(item, ast.AST):
                         self._visit(item, node, scope)
+            elif isinstance(value, ast.AST):
+                self._visit(value, node, scope)
 
     def _visit(self, node: Any, parent: ast.AST, scope: LexicalScope) -> None:
         kind = type(node)
@@ -281,14 +283,9 @@ class Source:
             body: list[ast.AST] = list(node.body)
         else:
             arguments = node.args
-            every = [
-                *arguments.posonlyargs,
-                *arguments.args,
-                *arguments.kwonlyargs,
-                *filter(None, (arguments.vararg, arguments.kwarg)),
-            ]
-            for argument in every:
-                inner.bind(argument.arg, None)
+            for argument in ast.iter_child_nodes(arguments):
+                if isinstance(argument, ast.arg):
+                    inner.bind(argument.arg, None)
             outside = [*arguments.defaults, *filter(None, arguments.kw_defaults)]
             if isinstance(node, ast.Lambda):
                 body = [node.body]
@@ -359,17 +356,15 @@ class Source:
         if len(values) != 1:
             return None
         (value,) = values
-        if isinstance(value, (*_BLOCKS[:2], ast.ClassDef)):
+        if isinstance(value, _DEFINED):
             return f"@{self.path}::{self.scopes[value].name}"
         if isinstance(value, (ast.Name, ast.Attribute)):
             return self.resolve(value, where)
         return None
 
     def _own_class(self, scope: LexicalScope) -> str | None:
-        for outer in scope.ancestors():
-            if outer.is_class:
-                return f"@{self.path}::{outer.name}"
-        return None
+        classes = (outer for outer in scope.ancestors() if outer.is_class)
+        return next((f"@{self.path}::{outer.name}" for outer in classes), None)
 
     def from_star(self, name: str) -> str | None:
         """The target of a name that `from module import *` may bind; None if that is not known."""
@@ -459,27 +454,6 @@ class NotebookError(ValueError):
     """A notebook cannot be read, or not be written back as it was; the message says why."""
 
 
-# The errors that `parse` raises of a text that is no Python 3.
-UNREADABLE = (SyntaxError, ValueError, RecursionError, MemoryError)
-
-
-def parse(path: str, shown: str, text: str, *, again: bool = False) -> Source:
-    """Reads a file's text; in half of the time `again`, when it is known to be right.
-
-    Raises:
-        SyntaxError: It is not Python 3.
-        RecursionError, MemoryError: It is nested too deeply.
-        ValueError: It contains null bytes.
-    """
-    with warnings.catch_warnings():
-        patches.noted("warnings of source")
-        warnings.simplefilter("ignore")
-        tree = ast.parse(text)
-        if not again:  # for what is not of the grammar: a return outside, a late __future__
-            compile(tree, shown, "exec", dont_inherit=True)
-    return Source(path, shown, text, tree)
-
-
 def parents(node: ast.AST) -> Iterator[ast.AST]:
     """The nodes around a node, from the inside out."""
     while (outer := getattr(node, "parent", None)) is not None:
@@ -487,9 +461,34 @@ def parents(node: ast.AST) -> Iterator[ast.AST]:
         node = outer
 
 
+def walk(node: ast.AST) -> list[ast.AST]:
+    """The nodes that `ast.walk` gives, in its order and in half of its time, without contexts."""
+    found = [node]
+    for each in found:  # grows meanwhile
+        for field in _FIELDS[type(each)]:
+            value = getattr(each, field, None)
+            if type(value) is list:
+                found += [item for item in value if isinstance(item, ast.AST)]
+            elif isinstance(value, ast.AST):
+                found.append(value)
+    return found
+
+
+class _Fields(dict[type[ast.AST], tuple[str, ...]]):
+    """Type of a node -> the fields that may hold others, contexts and operators left out."""
+
+    def __missing__(self, kind: type[ast.AST]) -> tuple[str, ...]:
+        flat = {"arg", "attr", "ctx", "id", "kind", "level", "module", "op", "ops"}
+        self[kind] = tuple(field for field in kind._fields if field not in flat)
+        return self[kind]
+
+
+_FIELDS = _Fields()
+
+
 def names_in(node: ast.AST) -> set[str]:
     """All identifiers in an expression, attributes included."""
-    found = (getattr(child, "attr", getattr(child, "id", None)) for child in ast.walk(node))
+    found = (getattr(child, "attr", getattr(child, "id", None)) for child in walk(node))
     return {name for name in found if name is not None}
 
 

@@ -30,6 +30,7 @@ from estimator2strategy.tools.reader.source import (
     kept,
     names_in,
     parents,
+    walk,
 )
 
 # The versions that a program is told, on the facade and on TensorFlow 2.
@@ -167,7 +168,7 @@ def _python_2_methods(source: Source) -> collections.Counter[str]:
 def succeeds(source: Source, tried: ast.Try, on_tensorflow_2: bool) -> bool:
     """True if a `try` uses names of TensorFlow, imports nothing, and the names are all there."""
     reader, found = _Reader(source, on_tensorflow_2), False
-    for node in (part for statement in tried.body for part in ast.walk(statement)):
+    for node in (part for statement in tried.body for part in walk(statement)):
         if isinstance(node, (ast.Import, ast.ImportFrom)):
             return False
         if isinstance(node, ast.Attribute) and not isinstance(next(parents(node)), ast.Attribute):

@@ -309,7 +309,9 @@ def test_each_of_many_files_is_parsed_once(tmp_path):
         body.replace("_fn(", f"_fn_{n}(") for n in range(12)
     )
     write(tmp_path, **{f"module_{n}": text for n in range(200)})
-    with mock.patch("estimator2strategy.tools.reader.source.ast.parse", wraps=ast.parse) as parse:
+    with mock.patch(
+        "estimator2strategy.tools.reader.python_files.ast.parse", wraps=ast.parse
+    ) as parse:
         assert check(tmp_path, ".", "--fail-on", "never") == 0
     programs = [call for call in parse.call_args_list if call.args[0] == text]
     assert len(programs) == 200

@@ -15,7 +15,7 @@ from estimator2strategy.tools.migrate.apply import apply
 from estimator2strategy.tools.migrate.codemod import SafetyTier, codemods
 from estimator2strategy.tools.migrate.stages import WITHOUT_CHANGES
 from estimator2strategy.tools.reader.project import Project
-from estimator2strategy.tools.reader.source import parse
+from estimator2strategy.tools.reader.python_files import parse
 
 CODEMODS = list(codemods().values())
 SAMPLES = [

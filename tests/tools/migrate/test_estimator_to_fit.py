@@ -13,7 +13,7 @@ from estimator2strategy.tools.migrate import era
 from estimator2strategy.tools.migrate.apply import apply
 from estimator2strategy.tools.migrate.codemod import codemods
 from estimator2strategy.tools.reader.project import Project
-from estimator2strategy.tools.reader.source import parse
+from estimator2strategy.tools.reader.python_files import parse
 
 PROGRAM = """\
 import numpy as np

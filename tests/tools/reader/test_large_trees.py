@@ -14,7 +14,8 @@ from estimator2strategy.tools.check.settings import Settings
 from estimator2strategy.tools.migrate.codemod import SafetyTier, codemods
 from estimator2strategy.tools.migrate.preview import make_plan
 from estimator2strategy.tools.reader.project import Project
-from estimator2strategy.tools.reader.source import Source, parse
+from estimator2strategy.tools.reader.python_files import parse
+from estimator2strategy.tools.reader.source import Source
 
 PROGRAM = """\
 import tensorflow as tf

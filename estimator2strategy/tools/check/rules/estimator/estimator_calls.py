@@ -8,7 +8,6 @@ from estimator2strategy.tools.check.rule import Hit
 from estimator2strategy.tools.reader import unreached
 from estimator2strategy.tools.reader.estimator_programs import (
     RUNS,
-    all_of,
     given_input,
     in_input_functions,
     input_functions,
@@ -16,7 +15,7 @@ from estimator2strategy.tools.reader.estimator_programs import (
     runs,
 )
 from estimator2strategy.tools.reader.project import Definition, is_tf
-from estimator2strategy.tools.reader.source import Import, arguments_of, parents
+from estimator2strategy.tools.reader.source import Import, arguments_of, parents, walk
 
 
 def called_input_fn(source, context):
@@ -67,7 +66,7 @@ def _lambda_of(node, scope, source, project):
 def _captured(function, project):
     """The name of a dataset that an input_fn reads, and that was made around it."""
     source, inner = function.source, function.scope
-    for node in ast.walk(function.node):
+    for node in walk(function.node):
         if not isinstance(node, ast.Name) or not isinstance(node.ctx, ast.Load):
             continue
         where = inner.find(node.id)
@@ -142,7 +141,7 @@ def _repeats(function, project):
 
 def _may_return_before(node, function):
     """True if a function may have returned before it comes to a call."""
-    returns = (n for n in ast.walk(function) if isinstance(n, ast.Return))
+    returns = (n for n in walk(function) if isinstance(n, ast.Return))
     return any(end.lineno < node.lineno for end in returns if end.parent is not function)
 
 
@@ -180,7 +179,7 @@ def indexed_predictions(source, context):
         return
     named = (
         (name, (source.assigned(name, source.scope_of(name)) or (None,))[0])
-        for name in all_of(source, ast.Name)
+        for name in source.all_of(ast.Name)
         if hasattr(name, "parent")
     )
     for used in (*made, *(name for name, value in named if value in made)):

@@ -19,7 +19,7 @@ def late_legacy_keras(source, context):
         if not t.level and t.module.partition(".")[0] in libraries and t.node.col_offset == 0
     ]
     first = min(imports, default=None)
-    for node in ast.walk(source.tree):
+    for node in source.all_of(ast.Assign, ast.Call):
         if first is not None and _sets_flag(node) and node.lineno > first:
             yield Hit(node, f"{_FLAG} is set after the import in line {first}")
 

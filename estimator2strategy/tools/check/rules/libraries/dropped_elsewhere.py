@@ -10,7 +10,6 @@ from estimator2strategy.legacy import removed_names
 from estimator2strategy.tools.check.check_report import Severity
 from estimator2strategy.tools.check.rule import Hit
 from estimator2strategy.tools.reader import library_objects, unreached
-from estimator2strategy.tools.reader.estimator_programs import all_of
 from estimator2strategy.tools.reader.own_code import stored
 from estimator2strategy.tools.reader.project import Project
 from estimator2strategy.tools.reader.source import Call, Source, arguments_of, parents
@@ -145,7 +144,7 @@ def _methods(source: Source) -> Iterator[Hit]:
     """Methods that objects of NumPy, pandas and Matplotlib had, and that nothing else has."""
     if not source.modules & _WITH_METHODS:
         return
-    for node in all_of(source, ast.Attribute):
+    for node in source.all_of(ast.Attribute):
         if node.attr not in _METHODS:
             continue
         library, kind, owner, release, today = _METHODS[node.attr]
@@ -164,7 +163,7 @@ def _methods(source: Source) -> Iterator[Hit]:
 
 def _of_objects(source: Source, project: Project, on_tf2: bool) -> Iterator[Hit]:
     """Attributes that objects of known classes have lost: `table.append(row)`."""
-    for node in all_of(source, ast.Attribute):
+    for node in source.all_of(ast.Attribute):
         if node.attr not in rows.of_objects() or node.attr in _TOLD:
             continue
         if not isinstance(node.ctx, ast.Load) or not hasattr(node, "parent"):
@@ -205,7 +204,7 @@ def _word_vectors(source: Source, project: Project) -> Iterator[Hit]:
     """Attributes of the word vectors of gensim 3: `model.wv.vocab`, `vectors.vocab`."""
     if not any("gensim" in other.modules for other in [source, *project.sources]):
         return  # of the program: a model is made in one file, and read in another
-    for node in all_of(source, ast.Attribute):
+    for node in source.all_of(ast.Attribute):
         if node.attr not in _OF_VECTORS or not isinstance(node.ctx, ast.Load):
             continue
         if not hasattr(node, "parent") or unreached.is_expendable(node):

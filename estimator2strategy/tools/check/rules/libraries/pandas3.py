@@ -8,9 +8,8 @@ from collections.abc import Iterator, Sequence
 from estimator2strategy.tools.check.check_report import Severity
 from estimator2strategy.tools.check.rule import Hit
 from estimator2strategy.tools.reader import library_objects, unreached
-from estimator2strategy.tools.reader.estimator_programs import all_of
 from estimator2strategy.tools.reader.project import Project
-from estimator2strategy.tools.reader.source import LexicalScope, Source
+from estimator2strategy.tools.reader.source import LexicalScope, Source, walk
 
 _INDEXERS = {"at", "iat", "iloc", "loc"}
 
@@ -19,7 +18,7 @@ def chained_assignment(source, context):
     """Changes of a column that pandas 3 makes in a copy of it."""
     if "pandas" not in source.modules:
         return
-    for node in all_of(source, ast.Subscript):
+    for node in source.all_of(ast.Subscript):
         if isinstance(node.ctx, ast.Store):
             column = _column(node.value, source, context.project)
             if column is not None:
@@ -61,7 +60,7 @@ def label_for_position(source, context):
     if "pandas" not in source.modules or _names_columns(source):
         return
     for row, body, readers in _rows(source, context.project):
-        inner = [node for part in body for node in ast.walk(part)]
+        inner = [node for part in body for node in walk(part)]
         names = [n for n in inner if isinstance(n, ast.Name) and n.id == row]
         if any(isinstance(name.ctx, ast.Store) for name in names) or any(
             isinstance(node, ast.arg) and node.arg == row for node in inner
@@ -82,8 +81,8 @@ def label_for_position(source, context):
 def _rows(source: Source, project: Project) -> Iterator[tuple[str, Sequence[ast.AST], set[str]]]:
     """Loops over rows: the name of the row, what is done with it, what has read the table."""
     loops: list[ast.For | ast.comprehension] = []
-    loops += all_of(source, ast.For)
-    loops += all_of(source, ast.comprehension)
+    loops += source.all_of(ast.For)
+    loops += source.all_of(ast.comprehension)
     for loop in loops:
         over = loop.iter.func if isinstance(loop.iter, ast.Call) else None
         if not isinstance(over, ast.Attribute) or over.attr != "iterrows":

@@ -4,7 +4,6 @@ import ast
 
 from estimator2strategy.tools.check.rule import Hit
 from estimator2strategy.tools.reader import unreached
-from estimator2strategy.tools.reader.estimator_programs import all_of
 
 _OF_DICTS = {"get", "items", "iteritems", "iterkeys", "itervalues", "keys", "values"}
 
@@ -50,11 +49,11 @@ def _is_dict(item, scope, source):
         return True
     target = item.parent.targets[0] if isinstance(item.parent, ast.Assign) else None
     if _is_of_self(target):
-        held = (n for n in all_of(source, ast.Attribute) if n.attr == target.attr)
+        held = (n for n in source.all_of(ast.Attribute) if n.attr == target.attr)
         return len(_given(target.attr, source)) == 1 and any(map(_used_as_dict, held))
     return any(
         _used_as_dict(name)
-        for name in all_of(source, ast.Name)
+        for name in source.all_of(ast.Name)
         if (source.assigned(name, source.scope_of(name)) or (None,))[0] is item
     )
 

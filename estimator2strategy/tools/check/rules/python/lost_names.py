@@ -1,16 +1,14 @@
 """Names of Python 2, and names that Python 3 has dropped since TF 1.15's day."""
 
 import ast
-import os
 import re
 
 from estimator2strategy.engine.names import rows
 from estimator2strategy.tools.check.check_report import Severity
 from estimator2strategy.tools.check.rule import Hit
 from estimator2strategy.tools.reader import unreached
-from estimator2strategy.tools.reader.estimator_programs import all_of
 from estimator2strategy.tools.reader.own_code import stored
-from estimator2strategy.tools.reader.source import parents
+from estimator2strategy.tools.reader.source import kept, parents
 from estimator2strategy.tools.reader.symbol_uses import imported_and_used
 
 BUILTINS = {
@@ -106,6 +104,7 @@ def unguarded(node: ast.AST, *, tries: bool = True) -> bool:
     return True
 
 
+@kept
 def _asks(test: ast.expr) -> bool:
     return any(word in ast.unparse(test) for word in ("version", "PY2", "PY3", "python"))
 
@@ -148,7 +147,7 @@ def _field_types(source, project):
     """`Row._field_types` of a typing.NamedTuple; no other class of Python's had it."""
     if _FIELD_TYPES in stored(project):
         return
-    for node in all_of(source, ast.Attribute):
+    for node in source.all_of(ast.Attribute):
         if node.attr == _FIELD_TYPES and isinstance(node.ctx, ast.Load) and unguarded(node):
             gone = "_field_types of a NamedTuple is gone: Python 3.9 does not have it"
             yield Hit(node, gone, fix="Today: __annotations__.")
@@ -158,5 +157,4 @@ def _is_own(module, project):
     """True if the program may have a module of this name somewhere."""
     if "." in module:
         return False
-    ends = (f"{os.sep}{module}.py", f"{os.sep}{module}{os.sep}__init__.py")
-    return any(source.path.endswith(ends) for source in project.sources)
+    return bool(project.named(module))

@@ -15,6 +15,7 @@ from estimator2strategy.tools.reader.own_code import (
     stored,
 )
 from estimator2strategy.tools.reader.project import Definition
+from estimator2strategy.tools.reader.source import kept, walk
 
 _DEFINED = (ast.FunctionDef, ast.AsyncFunctionDef)
 
@@ -83,12 +84,12 @@ def _of_super(call, source, project):
     if given and given != [outer.node.name, "self"]:
         return None
     # Where classes inherit from several, the next one may be another than the base.
-    if any(len(heir.node.bases) > 1 for heir in heirs(outer.node.name, project)):
+    if any(len(heir.node.bases) > 1 for heir in heirs(project, outer.node.name)):
         return None
     base = project.definition(source.resolve(outer.node.bases[0], outer.parent))
-    if base is None or not is_plain(base, project):
+    if base is None or not is_plain(project, base):
         return None
-    found = methods_of(base, call.node.func.attr, project)
+    found = methods_of(project, base, call.node.func.attr)
     if found is None or found.node.decorator_list:
         return None
     return found, True
@@ -106,48 +107,54 @@ def _refused_by_subclass(call, project):
     inside = next(scope for scope in call.scope.ancestors() if scope.node is caller).parent
     if not inside.is_class or function.attr in stored(project):
         return None, None
-    for heir in heirs(inside.node.name, project):
-        if not is_plain(heir, project):
+    for heir in heirs(project, inside.node.name):
+        if not is_plain(project, heir):
             continue
-        calls = methods_of(heir, caller.name, project)
-        runs = methods_of(heir, function.attr, project)
+        calls = methods_of(project, heir, caller.name)
+        runs = methods_of(project, heir, function.attr)
         if calls is None or runs is None or calls.node is not caller:
             continue
         if runs.scope.parent is inside or runs.node.decorator_list:
             continue
         problem = _problem(call.node, runs.node.args, True)
-        if problem is not None and caller.name in _called_on(heir, project):
+        if problem is not None and caller.name in _called_on(project, heir):
             return runs, problem
     return None, None
 
 
-def _called_on(heir, project):
+@kept
+def _called_on(project, heir):
     """The methods that are called on objects of a class, in the files that make some."""
-    makers = [
-        source
-        for source in project.sources
-        if any(_makes(call, heir, source, project) for call in source.calls)
-    ]
+    made = _calls_of_last(project).get(heir.node.name, ())
+    makers = {call.source: None for call in made if _makes(call, heir, project)}
     calls = (call.node.func for source in makers for call in source.calls)
     todo = ["__init__"] if makers else []
     todo += [f.attr for f in calls if isinstance(f, ast.Attribute) and not _is_on_object(f)]
     found = set()
     while todo:
         name = todo.pop()
-        method = methods_of(heir, name, project) if name not in found else None
+        method = methods_of(project, heir, name) if name not in found else None
         found.add(name)
         todo += [
             node.func.attr
-            for node in ast.walk(method.node if method is not None else ast.Pass())
+            for node in walk(method.node if method is not None else ast.Pass())
             if isinstance(node, ast.Call) and _is_on_object(node.func)
         ]
     return found
 
 
-def _makes(call, of, source, project):
-    if call.last != of.node.name:
-        return False
-    made = project.definition(source.resolve(call.node.func, call.scope))
+@kept
+def _calls_of_last(project):
+    """The last part of what is called -> the calls."""
+    found = {}
+    for source in project.sources:
+        for call in source.calls:
+            found.setdefault(call.last, []).append(call)
+    return found
+
+
+def _makes(call, of, project):
+    made = project.definition(call.source.resolve(call.node.func, call.scope))
     return made is not None and made.node is of.node
 
 
@@ -176,14 +183,14 @@ def _bound(found, on_object, project):
     decorators = [getattr(d, "id", None) for d in node.decorator_list]
     if outer.is_class:
         if decorators == ["staticmethod"]:
-            return (found, False) if not overridden(found, project) else None
+            return (found, False) if not overridden(project, found) else None
         if decorators == ["classmethod"]:
-            return (found, True) if not overridden(found, project) else None
+            return (found, True) if not overridden(project, found) else None
     if decorators:
         return None
     if not outer.is_class:
         return found, False
-    return None if overridden(found, project) else (found, on_object)
+    return None if overridden(project, found) else (found, on_object)
 
 
 def _of_object(function, scope, source, project):
@@ -197,9 +204,9 @@ def _of_object(function, scope, source, project):
     if where is not scope:
         return None
     of = project.definition(source.resolve(made.node.func, made.scope))
-    if of is None or not isinstance(of.node, ast.ClassDef) or not is_plain(of, project):
+    if of is None or not isinstance(of.node, ast.ClassDef) or not is_plain(project, of):
         return None
-    methods = methods_of(of, function.attr, project)
+    methods = methods_of(project, of, function.attr)
     return _bound(methods, True, project) if methods is not None else None
 
 
@@ -218,9 +225,9 @@ def _initializer(of, project):
         return None
     if len(own) == 1 and isinstance(own[0], _DEFINED) and not own[0].decorator_list:
         return Definition(own[0], of.source), True
-    if own or not is_plain(of, project):
+    if own or not is_plain(project, of):
         return None
-    inherited = methods_of(of, "__init__", project)
+    inherited = methods_of(project, of, "__init__")
     if inherited is None or inherited.node.decorator_list:
         return None  # without one, Python's own says nothing of missing arguments
     return inherited, True

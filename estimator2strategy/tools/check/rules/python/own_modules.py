@@ -21,7 +21,7 @@ from estimator2strategy.tools.reader.own_code import (
 )
 from estimator2strategy.tools.reader.project import Definition
 from estimator2strategy.tools.reader.python_files import read_source
-from estimator2strategy.tools.reader.source import Import
+from estimator2strategy.tools.reader.source import Import, kept, walk
 
 # The ends of names that a build may make.
 _BUILT = ("_pb2", "_pb2_grpc", "version", "_ext", "_op", "_ops", "_cuda")
@@ -99,7 +99,7 @@ def _folder(top, source, project):
         folder = os.path.join(around, top)
         # In a package a plain `import luigi` is the library's, whatever folders are beside it.
         if os.path.isdir(folder) and not os.path.isfile(os.path.join(around, "__init__.py")):
-            return folder if _is_read(top, folder, source, project) else None
+            return folder if _is_read(project, top, folder) else None
         outer = os.path.dirname(around)
         if outer == around or not any(
             other.path.startswith(outer + os.sep) and not other.path.startswith(around + os.sep)
@@ -109,9 +109,10 @@ def _folder(top, source, project):
         around = outer
 
 
-def _is_read(top, folder, source, project):
+@kept
+def _is_read(project, top, folder):
     """True if an import of the program that begins with this folder's name finds a file in it."""
-    for other in (source, *project.sources):
+    for other in project.sources:
         for target, _ in other.imports:
             if not target.level and target.module.partition(".")[0] == top:
                 # The file is there, also where the value of one of its names is unknown.
@@ -124,9 +125,7 @@ def _is_read(top, folder, source, project):
 
 def _is_elsewhere(parts, project):
     """True if the program has such a file below another folder, and may be started from there."""
-    path = os.path.join(os.sep, *parts)
-    ends = (f"{path}.py", os.path.join(path, "__init__.py"))
-    return any(source.path.endswith(ends) for source in project.sources)
+    return bool(project.named(*parts))
 
 
 def missing_from_module(source, context):
@@ -145,11 +144,7 @@ def missing_from_module(source, context):
 
 def _is_in_a_folder(target, project):
     """True if a folder, which need be no package, has the name of the module, and such a file."""
-    path = os.path.join(os.sep, *target.module.split("."), target.name)
-    return any(
-        source.path.endswith((f"{path}.py", os.path.join(path, "__init__.py")))
-        for source in project.sources
-    )
+    return bool(project.named(*target.module.split("."), target.name))
 
 
 def _named(module):
@@ -227,13 +222,13 @@ def _missing_of_object(node, scope, source, project, known):
 
 def _attributes(of, project):
     """The names that objects of a class have by it and its kin; None if others may be made."""
-    every = lineage(of, project)
-    if every is None or not is_plain(of, project):
+    every = lineage(project, of)
+    if every is None or not is_plain(project, of):
         return None
-    if any(words(source) & _BINDERS for source in {each.source for each in every}):
+    if any(not words(source).isdisjoint(_BINDERS) for source in {each.source for each in every}):
         return None
     # Its subclasses may inherit from other classes, too.
-    if heirs(of.node.name, project):
+    if heirs(project, of.node.name):
         return None
     found = set(dir(object)) | {"__dict__"}
     for each in every:
@@ -254,7 +249,7 @@ def _decorators(value):
 def _is_asked(node, function):
     """True if the function asks whether there is such an attribute."""
     return any(
-        isinstance(other, ast.Constant) and other.value == node.attr for other in ast.walk(function)
+        isinstance(other, ast.Constant) and other.value == node.attr for other in walk(function)
     )
 
 
@@ -282,7 +277,7 @@ def _missing_of_module(node, scope, source, project):
             return None
         if words(module) & {*_BINDERS, "load_dynamic"}:
             return None
-        if _is_written(attribute.attr, project):
+        if _is_written(project, attribute.attr):
             return None
         if attribute.attr.startswith("__") or _has_namesake(path, attribute.attr, project):
             return None
@@ -290,7 +285,8 @@ def _missing_of_module(node, scope, source, project):
     return None
 
 
-def _is_written(name, project):
+@kept
+def _is_written(project, name):
     """True if a text of the program gives the name a value.
 
     It may write a module of settings, or set what a module has in a file that cannot be parsed.

@@ -5,7 +5,6 @@ from collections.abc import Iterator
 
 from estimator2strategy.tools.check.rule import Hit
 from estimator2strategy.tools.check.rules.python.lost_names import unguarded
-from estimator2strategy.tools.reader.estimator_programs import all_of
 from estimator2strategy.tools.reader.source import (
     Call,
     LexicalScope,
@@ -68,7 +67,7 @@ def python2_lists(source, context):
 
 def _expressions(source: Source) -> Iterator[tuple[ast.AST, set[str], str]]:
     """Operands and containers: (node, what it must not be made by, what is done with it)."""
-    for node in all_of(source, ast.BinOp, ast.Subscript):
+    for node in source.all_of(ast.BinOp, ast.Subscript):
         if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Add):
             for operand, other in ((node.left, node.right), (node.right, node.left)):
                 # An array takes a range, and neither takes an iterator.
@@ -108,7 +107,7 @@ def _loops(source: Source) -> Iterator[tuple[ast.AST, set[str], str]]:
     """Dicts that lose items in a loop over a view of them, which ends the loop with an error."""
     # `keys` of a table or of the environment is a copy.
     views = _VIEWS - {"keys"} if "pandas" in source.modules else _VIEWS
-    for loop in all_of(source, ast.For):
+    for loop in source.all_of(ast.For):
         view = getattr(loop.iter, "func", None)
         if not isinstance(view, ast.Attribute):
             continue
@@ -188,7 +187,7 @@ def _params(node: ast.Subscript, source: Source) -> list[tuple[ast.AST | None, L
         return []
     if function is None or "params" not in arguments_of(function):
         return []
-    for other in all_of(source, ast.Subscript):
+    for other in source.all_of(ast.Subscript):
         if isinstance(other.ctx, ast.Store) and getattr(other.slice, "value", None) == key:
             return []
     found: list[tuple[ast.AST | None, LexicalScope]] = []
@@ -270,7 +269,7 @@ def _arguments(source: Source) -> Iterator[tuple[ast.expr, str]]:
 
 
 def _operands(source: Source) -> Iterator[tuple[ast.expr, str]]:
-    for node in all_of(source, ast.BinOp, ast.Subscript):
+    for node in source.all_of(ast.BinOp, ast.Subscript):
         if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Mult):
             for part, other in ((node.left, node.right), (node.right, node.left)):
                 if _is_text(other) or (_is_list(other) and _is_counted(part, source)):

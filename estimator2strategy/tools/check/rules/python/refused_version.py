@@ -4,14 +4,13 @@ import ast
 
 from estimator2strategy.tools.check.rule import Hit
 from estimator2strategy.tools.reader import unreached
-from estimator2strategy.tools.reader.estimator_programs import all_of
 
 
 def find(source, context):
     if "version" not in source.text.lower():
         return
     on_tf2 = context.runs_on_tensorflow2(source)
-    for node in all_of(source, ast.Assert, ast.If):
+    for node in source.all_of(ast.Assert, ast.If):
         refused = not isinstance(node, ast.Assert)
         if refused and not isinstance(node.body[0], ast.Raise):
             continue

@@ -6,15 +6,15 @@ import string
 
 from estimator2strategy.tools.check.rule import Hit
 from estimator2strategy.tools.check.rules.python.lost_names import unguarded
-from estimator2strategy.tools.reader.estimator_programs import all_of, length_of
-from estimator2strategy.tools.reader.source import parents
+from estimator2strategy.tools.reader.estimator_programs import length_of
+from estimator2strategy.tools.reader.source import parents, walk
 
 _CONVERSIONS = "diouxXeEfFgGcrsa"
 _ONE_VALUE = {"builtins.float", "builtins.int", "builtins.len", "builtins.str"}
 
 
 def format_values(source, context):
-    for node in all_of(source, ast.BinOp):
+    for node in source.all_of(ast.BinOp):
         if isinstance(node.op, ast.Mod) and _is_text(node.left) and unguarded(node):
             takes, given = _conversions(node.left.value), _values(node.right, source)
             if takes is not None and given is not None and takes != given:
@@ -147,7 +147,7 @@ def _is_bound_in(body, name):
     return any(
         isinstance(node, ast.Name) and node.id == name and not isinstance(node.ctx, ast.Load)
         for statement in body
-        for node in ast.walk(statement)
+        for node in walk(statement)
     )
 
 
@@ -222,7 +222,7 @@ def _given(source):
 
 def _added(source):
     """Strings that are added to a folder: `os.getcwd() + "\\\\data"`."""
-    for node in all_of(source, ast.BinOp):
+    for node in source.all_of(ast.BinOp):
         if isinstance(node.op, ast.Add) and isinstance(node.right, ast.Constant):
             scope = source.scope_of(node)
             folder = source.call(node.left, scope)

@@ -12,7 +12,7 @@ from estimator2strategy.tools.check.rules.python.lost_names import BUILTINS, ung
 from estimator2strategy.tools.reader import unreached
 from estimator2strategy.tools.reader.own_code import BINDERS, brought_by_stars
 from estimator2strategy.tools.reader.project import Project
-from estimator2strategy.tools.reader.source import LexicalScope, Source, parents
+from estimator2strategy.tools.reader.source import LexicalScope, Source, kept, parents, walk
 
 # Names that a module has without binding them, or that notebooks and profilers give it.
 _GIVEN = {
@@ -154,8 +154,9 @@ def _may_catch(handler):
 _FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
 _INNER = (*_FUNCTIONS, ast.Lambda, ast.ClassDef)
 _COMPREHENSIONS = (ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp)
-_LEAVES = {ast.Constant, ast.Load, ast.Store, ast.Del, ast.Pass, ast.Break, ast.Continue}
-_FAR_BINDERS = re.compile(r"\b(global|nonlocal|match)\b")
+# Nodes with the name that they bind, and patterns, which may bind any.
+_NAMED = (*_FUNCTIONS, ast.ClassDef, ast.ExceptHandler)
+_MATCHES = (ast.MatchAs, ast.MatchStar, ast.MatchMapping)
 _BINDING = {"exec", "locals", "globals", "eval", "vars"}
 
 
@@ -172,12 +173,8 @@ def unbound_name(source, context):
             continue
         if where is scope or _is_unknown(where.bindings[name.id]):
             reads.setdefault((where, name.id), []).append((name, scope))
-    known = {}
-    deep = _FAR_BINDERS.search(source.text) is not None
     for (where, name), found in reads.items():
-        if where not in known:
-            known[where] = _stores(where.node, deep)
-        node, why = _unbound(name, where, found, *known[where])
+        node, why = _unbound(name, where, found, *_stores(source, where.node))
         if node is not None and unguarded(node) and not unreached.is_tried(node, unreached.ANY):
             yield Hit(node, why)
 
@@ -229,41 +226,39 @@ def _arguments(function):
     return {argument.arg for argument in found if argument is not None}
 
 
-def _stores(outer, deep):
+def _stores(source, outer):
     """(name -> the nodes in a function or module itself that bind it, names that others bind).
 
-    The second is None if there are statements that bind in ways not known here. Only if `deep`,
-    functions inside may bind names of this one.
+    The second is None if there are statements that bind in ways not known here.
     """
-    found, others = {}, set()
-    todo = [(node, True) for node in ast.iter_child_nodes(outer)]
-    while todo:
-        node, own = todo.pop()
-        kind = type(node)
-        if kind in _LEAVES:
-            continue
-        if kind in (ast.Global, ast.Nonlocal):
-            others.update(node.names)
-        elif kind in (ast.MatchAs, ast.MatchStar, ast.MatchMapping):
-            return {}, None
-        elif own:
-            name = _bound(node, kind)
-            if name is not None:
-                found.setdefault(name, []).append(node)
-            own = not isinstance(node, _INNER)
-        if not own and not deep:
-            continue
-        todo += [(child, own) for child in ast.iter_child_nodes(node)]
+    stores, others = _bindings(source)
+    return stores.get(outer, {}), others.get(outer, set())
+
+
+@kept
+def _bindings(source):
+    """Function or module -> (name -> the nodes that bind it), and names that inner ones bind."""
+    found, others = {}, {}
+    names = [
+        (name.id, name, name) for name in source.all_of(ast.Name) if type(name.ctx) is ast.Store
+    ]
+    for node in source.all_of(ast.Import, ast.ImportFrom):
+        names += [((a.asname or a.name).partition(".")[0], a, node) for a in node.names]
+    names += [(each.name, each, each) for each in source.all_of(*_NAMED) if each.name]
+    for name, store, place in names:
+        block = next(_blocks(place))
+        found.setdefault(block, {}).setdefault(name, []).append(store)
+    for node in source.all_of(ast.Global, ast.Nonlocal):
+        for block in _blocks(node):
+            others.setdefault(block, set()).update(node.names)
+    for node in source.all_of(*_MATCHES):
+        others.update(dict.fromkeys(_blocks(node)))
     return found, others
 
 
-def _bound(node, kind):
-    """The name that a node binds."""
-    if kind is ast.Name:
-        return node.id if type(node.ctx) is ast.Store else None
-    if kind is ast.alias:
-        return (node.asname or node.name).partition(".")[0]
-    return getattr(node, "name", None)
+def _blocks(node):
+    """The functions, classes and the module around a node, from the inside out."""
+    return (outer for outer in parents(node) if isinstance(outer, (*_INNER, ast.Module)))
 
 
 def _home(store, kind):
@@ -295,7 +290,7 @@ def _in_comprehension_of(node, name):
         and any(
             isinstance(n, ast.Name) and n.id == name
             for generator in outer.generators
-            for n in ast.walk(generator.target)
+            for n in walk(generator.target)
         )
         for outer in parents(node)
     )

@@ -7,7 +7,6 @@ from estimator2strategy.tools.check.check_report import Severity
 from estimator2strategy.tools.check.rule import Hit
 from estimator2strategy.tools.check.rules.python.lost_names import unguarded
 from estimator2strategy.tools.reader import symbol_uses, unreached
-from estimator2strategy.tools.reader.estimator_programs import all_of
 from estimator2strategy.tools.reader.source import parents
 
 
@@ -239,7 +238,7 @@ def removed_attribute(source, context):
     if not source.modules & {"tensorflow", "estimator2strategy"}:
         return
     severity = None if context.runs_on_tensorflow2(source) else Severity.INFO
-    for node in all_of(source, ast.Attribute):
+    for node in source.all_of(ast.Attribute):
         if not hasattr(node, "parent"):
             continue  # names in an annotation are in no scope
         instead = _instead(node, source)
@@ -344,7 +343,7 @@ def _reads_by_name(source):
 def _values(source):
     if ".value" not in source.text or not ("tensorflow" in source.text or "tf1" in source.text):
         return
-    for node in all_of(source, ast.Attribute):
+    for node in source.all_of(ast.Attribute):
         if node.attr == "value" and hasattr(node, "parent"):
             yield node
 

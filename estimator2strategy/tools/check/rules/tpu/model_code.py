@@ -6,7 +6,7 @@ from estimator2strategy.tools.check.rule import Hit
 from estimator2strategy.tools.reader import features
 from estimator2strategy.tools.reader.estimator_programs import captured_tensors, is_optimizer_step
 from estimator2strategy.tools.reader.project import is_tf
-from estimator2strategy.tools.reader.source import Function, names_in
+from estimator2strategy.tools.reader.source import Function, names_in, walk
 
 _HOOKS = ("LoggingTensorHook", "SummarySaverHook", "FinalOpsHook", "NanTensorHook", "FeedFnHook")
 
@@ -21,7 +21,7 @@ def hooks_with_tensors(source, context):
             if spec.last == "TPUEstimatorSpec"
             for keyword in spec.node.keywords
             if keyword.arg in ("training_hooks", "evaluation_hooks")
-            for node in ast.walk(keyword.value)
+            for node in walk(keyword.value)
             if isinstance(node, ast.Name)
         }
         for call in context.project.device_calls(model.definition):
@@ -124,7 +124,7 @@ def scaled_loss(source, context):
         makers = [call for call in own if is_tf(call.name, "CrossShardOptimizer")]
         if not makers or any(call.argument("reduction", 1) is not None for call in makers):
             continue
-        for node in ast.walk(model.node):
+        for node in walk(model.node):
             divided = None
             if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Div):
                 divided = node.left, node.right

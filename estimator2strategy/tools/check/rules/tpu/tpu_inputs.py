@@ -5,7 +5,7 @@ import ast
 from estimator2strategy.tools.check.rule import Hit
 from estimator2strategy.tools.reader.estimator_programs import input_functions, returned
 from estimator2strategy.tools.reader.project import is_tensorflow, is_tf
-from estimator2strategy.tools.reader.source import arguments_of, names_in
+from estimator2strategy.tools.reader.source import arguments_of, names_in, walk
 
 
 def fixed_batch_size(source, context):
@@ -109,7 +109,7 @@ def padded_to_longest(source, context):
 
 
 def _is_open(shapes):
-    for node in ast.walk(shapes):
+    for node in walk(shapes):
         if isinstance(node, (ast.List, ast.Tuple)):
             for item in node.elts:
                 if isinstance(item, ast.Constant) and item.value is None:
