@@ -14,7 +14,7 @@ from estimator2strategy.tools.migrate.migrate_report import Segment, diff, summa
 from estimator2strategy.tools.migrate.plan import Plan
 from estimator2strategy.tools.migrate.preview import make_plan
 from estimator2strategy.tools.migrate.stages import STAGES, WITHOUT_CHANGES
-from estimator2strategy.tools.untrusted import printable
+from estimator2strategy.tools.untrusted.printable import encodable, printable_lines, write
 
 _EXAMPLE = """\
 examples:
@@ -69,7 +69,7 @@ def _migrate(options: argparse.Namespace) -> int:
         else:
             _remember(plan)
     except (RefusedError, OSError) as error:
-        printable.write(f"e2s migrate: {printable.printable_lines(str(error))}\n", sys.stderr)
+        write(f"e2s migrate: {printable_lines(str(error))}\n", sys.stderr)
         return 2
     _print(summary(plan, written=written, tier=tier))
     if plan.problems:
@@ -177,7 +177,7 @@ def _listing() -> str:
 
 def _print(segments: Iterable[Segment]) -> None:
     """Writes text, in colours on a terminal where rich is installed."""
-    segments = [(printable.encodable(text), style) for text, style in segments]
+    segments = [(encodable(text), style) for text, style in segments]
     if sys.stdout.isatty():
         try:
             from rich.console import Console

@@ -1,13 +1,61 @@
-"""`tf.contrib.rnn` of TF 1.15: projections and embeddings around a cell."""
+"""`tf.contrib.rnn` of TF 1.15: wrappers of cells, bidirectional layers, the outputs that count.
+
+Sources of the last: tensorflow_estimator 1.15 contrib/estimator/python/estimator/rnn.py,
+`tf.contrib.learn` rnn_common.py and dynamic_rnn_estimator.py, TF 1.15.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import tensorflow as tf
 
 import estimator2strategy.tf1 as tf1
+
+
+def select_last_activations(
+    activations: tf.Tensor, sequence_lengths: tf.Tensor | None
+) -> tf.Tensor:
+    """The outputs of the last step of each sequence.
+
+    Args:
+        activations: [batch, longest, units].
+        sequence_lengths: Of the sequences, integers [batch]; None where none is padded.
+
+    Returns:
+        [batch, units].
+    """
+    with tf.name_scope("select_last_activations"):
+        batch, longest, units = tf.unstack(tf.shape(activations, out_type=tf.int64))
+        lengths = longest if sequence_lengths is None else tf.cast(sequence_lengths, tf.int64)
+        last = tf.range(batch) * longest + lengths - 1
+        chosen = tf.gather(tf.reshape(activations, [batch * longest, units]), last)
+        chosen.set_shape([activations.shape[0], activations.shape[2]])
+        return chosen
+
+
+def mask_activations_and_labels(
+    activations: tf.Tensor, labels: tf.Tensor, sequence_lengths: tf.Tensor | None
+) -> tuple[tf.Tensor, tf.Tensor]:
+    """The outputs and the labels of all steps that are no padding, one after the other.
+
+    Args:
+        activations: [batch, longest, units].
+        labels: [batch, longest].
+        sequence_lengths: Of the sequences, integers [batch]; None where none is padded.
+
+    Returns:
+        [steps, units] and [steps].
+    """
+    with tf.name_scope("mask_activations_and_labels"):
+        batch, longest = tf.unstack(tf.shape(labels)[:2])
+        if sequence_lengths is None:
+            steps = batch * longest
+            return tf.reshape(activations, [steps, -1]), tf.reshape(labels, [steps])
+        mask = tf.sequence_mask(sequence_lengths, longest)
+        return tf.boolean_mask(activations, mask), tf.boolean_mask(labels, mask)
+
 
 _v1 = tf.compat.v1
 
@@ -223,3 +271,92 @@ class EmbeddingWrapper(_Wrapper):
         embedding = _v1.get_variable("embedding", self._shape, dtype, initializer)
         embedded = tf.nn.embedding_lookup(embedding, tf.reshape(inputs, [-1]))
         return self._cell(embedded, state)
+
+
+def stack_bidirectional_dynamic_rnn(
+    cells_fw: Sequence[Any],
+    cells_bw: Sequence[Any],
+    inputs: tf.Tensor,
+    initial_states_fw: Any = None,
+    initial_states_bw: Any = None,
+    dtype: Any = None,
+    sequence_length: Any = None,
+    parallel_iterations: int | None = None,
+    time_major: bool = False,
+    scope: Any = None,
+    swap_memory: bool = False,
+) -> tuple[tf.Tensor, tuple[Any, ...], tuple[Any, ...]]:
+    """Layers of bidirectional RNNs, each on the concatenated outputs of the one below.
+
+    Returns:
+        The last outputs, forward and backward concatenated; the final states of the forward cells;
+        those of the backward cells.
+
+    Raises:
+        ValueError: The lists are empty or of different lengths.
+    """
+    _check_stack(cells_fw, cells_bw, initial_states_fw, initial_states_bw)
+    states: list[tuple[Any, ...]] = []
+    with _v1.variable_scope(scope or "stack_bidirectional_rnn"):
+        for i, (fw, bw) in enumerate(zip(cells_fw, cells_bw, strict=True)):
+            with _v1.variable_scope(f"cell_{i}"):
+                outputs, state = _v1.nn.bidirectional_dynamic_rnn(
+                    fw,
+                    bw,
+                    inputs,
+                    initial_state_fw=initial_states_fw[i] if initial_states_fw else None,
+                    initial_state_bw=initial_states_bw[i] if initial_states_bw else None,
+                    sequence_length=sequence_length,
+                    parallel_iterations=parallel_iterations,
+                    dtype=dtype,
+                    swap_memory=swap_memory,
+                    time_major=time_major,
+                )
+            inputs = tf.concat(outputs, 2)
+            states.append(state)
+    return inputs, tuple(fw for fw, _ in states), tuple(bw for _, bw in states)
+
+
+def stack_bidirectional_rnn(
+    cells_fw: Sequence[Any],
+    cells_bw: Sequence[Any],
+    inputs: list[tf.Tensor],
+    initial_states_fw: Any = None,
+    initial_states_bw: Any = None,
+    dtype: Any = None,
+    sequence_length: Any = None,
+    scope: Any = None,
+) -> tuple[list[tf.Tensor], tuple[Any, ...], tuple[Any, ...]]:
+    """`stack_bidirectional_dynamic_rnn` for a list of steps."""
+    _check_stack(cells_fw, cells_bw, initial_states_fw, initial_states_bw)
+    states = []
+    with _v1.variable_scope(scope or "stack_bidirectional_rnn"):
+        for i, (fw, bw) in enumerate(zip(cells_fw, cells_bw, strict=True)):
+            with _v1.variable_scope(f"cell_{i}") as cell_scope:
+                inputs, *state = _v1.nn.static_bidirectional_rnn(
+                    fw,
+                    bw,
+                    inputs,
+                    initial_states_fw[i] if initial_states_fw else None,
+                    initial_states_bw[i] if initial_states_bw else None,
+                    dtype,
+                    sequence_length,
+                    cell_scope,
+                )
+            states.append(state)
+    return inputs, tuple(fw for fw, _ in states), tuple(bw for _, bw in states)
+
+
+def _check_stack(fw: Any, bw: Any, states_fw: Any, states_bw: Any) -> None:
+    """Raises ValueError where cells or states do not make a stack."""
+    for which, cells, states in (("fw", fw, states_fw), ("bw", bw, states_bw)):
+        if not cells:
+            raise ValueError(f"Must specify at least one {which} cell for BidirectionalRNN.")
+        if not isinstance(cells, list):
+            raise ValueError(f"cells_{which} must be a list of RNNCells (one per layer).")
+        if states is not None and (not isinstance(states, list) or len(states) != len(cells)):
+            raise ValueError(
+                f"initial_states_{which} must be a list of state tensors (one per layer)."
+            )
+    if len(fw) != len(bw):
+        raise ValueError("Forward and Backward cells must have the same depth.")

@@ -1,29 +1,213 @@
-"""`saved_model_export_utils` of `tf.contrib.learn.utils` of TF 1.15: when to export, and how."""
+"""`saved_model_export_utils` and `gc` of `tf.contrib.learn.utils`: when, how, and which to keep.
+
+    newest = largest_export_versions(3)
+    for path in negation(newest)(get_paths(folder, parser)):
+        tf.io.gfile.rmtree(path.path)
+
+A filter takes a list of Paths and returns those that it selects, sorted.
+"""
 
 from __future__ import annotations
 
+import collections
+import heapq
+import inspect
+import math
 import os
 import time
-from collections.abc import Callable, Iterable, Mapping
-from typing import Any
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any, NamedTuple, cast
 
 import tensorflow as tf
 
 from estimator2strategy import estimator as core
 from estimator2strategy.tf1.contrib.layers.column_kinds import create_feature_spec_for_parsing
-from estimator2strategy.tf1.contrib.learn.experiment_runs import (
-    ExportStrategy,
-    make_export_strategy,
-)
+from estimator2strategy.tf1.contrib.learn.early_estimator import Estimator
 from estimator2strategy.tf1.contrib.learn.model_fn_ops import (
     MetricKey,
     build_parsing_serving_input_fn,
 )
 
+MAX_DIRECTORY_CREATION_ATTEMPTS = 10
+
+
+def get_timestamped_export_dir(export_dir_base: str | bytes) -> bytes:
+    """The path of a new folder named after the seconds since 1970; it is not made yet."""
+    for _ in range(MAX_DIRECTORY_CREATION_ATTEMPTS):
+        seconds = str(int(time.time()))
+        path = os.path.join(tf.compat.as_bytes(export_dir_base), tf.compat.as_bytes(seconds))
+        if not tf.io.gfile.exists(path):
+            return cast(bytes, path)
+        time.sleep(1)
+    raise RuntimeError(
+        "Failed to obtain a unique export directory name after "
+        f"{MAX_DIRECTORY_CREATION_ATTEMPTS} attempts."
+    )
+
+
+def get_temp_export_dir(timestamped_export_dir: str | bytes) -> bytes:
+    """The path beside an export's whose name starts with "temp-", which a server does not load."""
+    folder, name = os.path.split(tf.compat.as_bytes(timestamped_export_dir))
+    return cast(bytes, os.path.join(folder, b"temp-" + name))
+
+
+def _versioned(path: Path) -> Path | None:
+    name = os.path.basename(path.path)
+    if len(name) != 10 or not name.isdigit():
+        return None
+    return path._replace(export_version=int(name))
+
+
+def get_most_recent_export(export_dir_base: str | bytes) -> Path | None:
+    """The newest export in a folder of them; None if there is none."""
+    newest = largest_export_versions(1)
+    return next(iter(newest(get_paths(export_dir_base, _versioned))), None)
+
+
+def garbage_collect_exports(export_dir_base: str | bytes, exports_to_keep: int | None) -> None:
+    """Deletes all but the newest exports of a folder; none if `exports_to_keep` is None."""
+    if exports_to_keep is None:
+        return
+    old = negation(largest_export_versions(exports_to_keep))
+    for path in old(get_paths(export_dir_base, _versioned)):
+        tf.io.gfile.rmtree(path.path)
+
+
+class Path(NamedTuple):
+    """A file or a folder, and the version that its name tells."""
+
+    path: str
+    export_version: Any
+
+
+Filter = Callable[[Sequence[Path]], list[Path]]
+
+
+def get_paths(base_dir: str | bytes, parser: Callable[[Path], Path | None]) -> list[Path]:
+    """The Paths in a folder, sorted: those for which `parser` returns one, with its version."""
+    folder = tf.compat.as_str_any(base_dir)
+    # In a bucket, names of folders end in a slash.
+    names = [tf.compat.as_str_any(name).rstrip("/") for name in tf.io.gfile.listdir(folder)]
+    exports = [parser(Path(os.path.join(folder, name), None)) for name in names]
+    return sorted(path for path in exports if path)
+
+
+def largest_export_versions(n: int) -> Filter:
+    """A filter that selects the `n` largest versions."""
+
+    def keep(paths: Sequence[Path]) -> list[Path]:
+        known = [(p.export_version, i) for i, p in enumerate(paths) if p.export_version is not None]
+        return sorted(paths[i] for _, i in heapq.nlargest(n, known))
+
+    return keep
+
+
+def one_of_every_n_export_versions(n: int) -> Filter:
+    """A filter that selects the largest version of each interval [0, n], (n, 2n], ..."""
+
+    def keep(paths: Sequence[Path]) -> list[Path]:
+        largest: dict[int, Path] = {}
+        for path in paths:
+            version = path.export_version
+            if version is None:
+                continue
+            interval = math.floor((version - 1) / n) if version else 0
+            if interval not in largest or largest[interval].export_version < version:
+                largest[interval] = path
+        return sorted(largest.values())
+
+    return keep
+
+
+def mod_export_version(n: int) -> Filter:
+    """A filter that selects versions that are multiples of `n`."""
+    return lambda paths: sorted(path for path in paths if path.export_version % n == 0)
+
+
+def union(lf: Filter, rf: Filter) -> Filter:
+    """A filter that selects what one of two selects."""
+    return lambda paths: sorted({*lf(paths), *rf(paths)})
+
+
+def negation(f: Filter) -> Filter:
+    """A filter that selects what another does not."""
+    return lambda paths: sorted({*paths} - {*f(paths)})
+
+
 _v1 = tf.compat.v1
 
 DEFAULT_INPUT_ALTERNATIVE_KEY = "default_input_alternative"
 FEATURES_INPUT_ALTERNATIVE_KEY = "features_input_alternative"
+
+
+class ExportStrategy(
+    collections.namedtuple("ExportStrategy", ("name", "export_fn", "strip_default_attrs"))
+):
+    """A name, and a function that exports an Estimator to a path."""
+
+    __slots__ = ()
+
+    def __new__(
+        cls, name: str, export_fn: Callable[..., Any], strip_default_attrs: bool | None = None
+    ) -> ExportStrategy:
+        return super().__new__(cls, name, export_fn, strip_default_attrs)
+
+    def export(
+        self,
+        estimator: Any,
+        export_path: str,
+        checkpoint_path: str | None = None,
+        eval_result: Any = None,
+    ) -> Any:
+        """The result of the function, which gets those of the arguments that it takes."""
+        offered = {
+            "checkpoint_path": checkpoint_path,
+            "eval_result": eval_result,
+            "strip_default_attrs": self.strip_default_attrs,
+        }
+        taken = inspect.signature(self.export_fn).parameters
+        if "eval_result" in taken and "checkpoint_path" not in taken:
+            raise ValueError("An export_fn accepting eval_result must also accept checkpoint_path.")
+        given = {name: value for name, value in offered.items() if name in taken}
+        return self.export_fn(estimator, export_path, **given)
+
+
+def make_export_strategy(
+    serving_input_fn: Callable[..., Any],
+    default_output_alternative_key: str | None = None,
+    assets_extra: Any = None,
+    as_text: bool = False,
+    exports_to_keep: int | None = 5,
+    strip_default_attrs: bool | None = None,
+) -> ExportStrategy:
+    """A strategy "Servo" that writes SavedModels, and keeps the newest `exports_to_keep`."""
+
+    key = default_output_alternative_key
+
+    def export_fn(
+        estimator: Any,
+        export_dir_base: str,
+        checkpoint_path: str | None = None,
+        strip_default_attrs: bool = False,
+    ) -> Any:
+        if isinstance(estimator, Estimator):
+            how = (key, assets_extra, as_text, checkpoint_path)
+            strip = bool(strip_default_attrs)
+            path = estimator.export_savedmodel(
+                export_dir_base, serving_input_fn, *how, strip_default_attrs=strip
+            )
+        elif key is not None:
+            raise ValueError(
+                f"default_output_alternative_key is not supported in core Estimator. Given: {key}"
+            )
+        else:
+            path = estimator.export_saved_model(
+                export_dir_base, serving_input_fn, assets_extra, as_text, checkpoint_path
+            )
+        garbage_collect_exports(export_dir_base, exports_to_keep)
+        return path
+
+    return ExportStrategy("Servo", export_fn, strip_default_attrs)
 
 
 def make_parsing_export_strategy(
