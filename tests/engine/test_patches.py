@@ -38,7 +38,7 @@ CHANGES = (
 )
 # Files that run where this package is not.
 ALONE = (
-    *("tools/golden/recorder/", "tools/golden/one_file.py", "tools/artifact/step_loader.py"),
+    *("tools/golden/recorder/", "tools/golden/record_command.py", "tools/artifact/step_loader.py"),
     *("tools/checkpoint/on_backend.py", "engine/runtime/host_watch.py"),
 )
 # Objects that look foreign and are this package's own.

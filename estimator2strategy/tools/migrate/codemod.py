@@ -28,7 +28,23 @@ from typing import TYPE_CHECKING, Any
 from estimator2strategy.tools.check.rule import blocks, sections
 from estimator2strategy.tools.migrate import codemods as package
 from estimator2strategy.tools.migrate.change import Change, SafetyTier, Todo
-from estimator2strategy.tools.migrate.stages import STAGES
+
+# Stage -> what it does. 0 and 1 change no file.
+STAGES = {
+    0: "look",
+    1: "run it unchanged",
+    2: "change the import, and the names that are only spelled otherwise",
+    3: "metrics to Keras",
+    4: "inputs to dataset functions",
+    5: "optimizer and learning rate to Keras",
+    6: "layers to keras.layers",
+    7: "a strategy, callbacks and a Keras training loop",
+    8: "do without this package",
+}
+
+# Stage -> the command that is all of it.
+WITHOUT_CHANGES = {0: "e2s check PATH", 1: "e2s run PROGRAM"}
+
 
 if TYPE_CHECKING:
     from estimator2strategy.tools.migrate.module import Module

@@ -2,11 +2,7 @@
 
 import ast
 
-from estimator2strategy.tools.migrate.codemod import (
-    SafetyTier,
-    Todo,
-    codemod,
-)
+from estimator2strategy.tools.migrate.codemod import SafetyTier, Todo, codemod
 
 _ESTIMATORS = (
     "tf.estimator.Estimator",

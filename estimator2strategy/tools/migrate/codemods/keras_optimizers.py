@@ -4,11 +4,7 @@ import ast
 import dataclasses
 
 from estimator2strategy.tools.migrate import core_sums
-from estimator2strategy.tools.migrate.codemod import (
-    SafetyTier,
-    Todo,
-    codemod,
-)
+from estimator2strategy.tools.migrate.codemod import SafetyTier, Todo, codemod
 
 _STEPS = ("tf.train.get_global_step", "tf.train.get_or_create_global_step")
 

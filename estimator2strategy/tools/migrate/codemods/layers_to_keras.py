@@ -4,12 +4,7 @@ import ast
 import dataclasses
 
 from estimator2strategy.tools.migrate.call_text import ArgumentText, CallText
-from estimator2strategy.tools.migrate.codemod import (
-    Change,
-    SafetyTier,
-    Todo,
-    codemod,
-)
+from estimator2strategy.tools.migrate.codemod import Change, SafetyTier, Todo, codemod
 from estimator2strategy.tools.reader.source import parents
 
 

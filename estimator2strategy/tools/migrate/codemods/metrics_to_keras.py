@@ -3,11 +3,7 @@
 import ast
 import dataclasses
 
-from estimator2strategy.tools.migrate.codemod import (
-    SafetyTier,
-    Todo,
-    codemod,
-)
+from estimator2strategy.tools.migrate.codemod import SafetyTier, Todo, codemod
 from estimator2strategy.tools.reader.source import parents
 
 

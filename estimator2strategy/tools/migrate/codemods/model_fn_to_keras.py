@@ -5,11 +5,10 @@ import re
 from pathlib import Path
 
 from estimator2strategy.tools.migrate.codemod import SafetyTier, Todo, codemod
-from estimator2strategy.tools.migrate.model_class import line_limit, loop_calls, serving, values
-from estimator2strategy.tools.migrate.model_class.helper_functions import Helpers
+from estimator2strategy.tools.migrate.model_class import loop_calls, values, wrapping
+from estimator2strategy.tools.migrate.model_class.helper_functions import Helpers, NewNames
 from estimator2strategy.tools.migrate.model_class.model_class import ModelClass
 from estimator2strategy.tools.migrate.model_class.model_fn_parts import read
-from estimator2strategy.tools.migrate.model_class.new_names import NewNames
 from estimator2strategy.tools.migrate.model_class.rewriting import Rewriter, StaysError
 from estimator2strategy.tools.migrate.module import outermost
 
@@ -69,7 +68,7 @@ def _changes(program, function):
         function,
         read(home, function, helpers),
         _class_name(home, function),
-        line_limit.of(home.source.path),
+        wrapping.of(home.source.path),
         helpers,
         is_on_cores=any(loop_calls.uses_tpu(made) for _, made in loops),
     )
@@ -83,7 +82,7 @@ def _changes(program, function):
         texts.setdefault(module, []).extend(f"\n\n{one.strip()}" for one in calls.helpers)
         imports.setdefault(module, []).extend(calls.imports)
     for node in receivers.values():
-        found += serving.changes(program, node)
+        found += loop_calls.changes(program, node)
     new_names.check_reads([function, *helpers.functions()])
     places = {home: function} | {m: outermost(made.node) for m, made in loops if m is not home}
     for module, of_module in texts.items():

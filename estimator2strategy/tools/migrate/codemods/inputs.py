@@ -1,13 +1,132 @@
-"""Iterators in an input_fn: it returns the dataset instead."""
+"""Inputs: datasets without `tf.contrib.data`, as functions for a strategy, without iterators."""
 
 import ast
 
-from estimator2strategy.tools.migrate.codemod import (
-    SafetyTier,
-    Todo,
-    codemod,
+from estimator2strategy.tools.migrate.codemod import SafetyTier, Todo, codemod
+from estimator2strategy.tools.migrate.module import legacy_name
+from estimator2strategy.tools.reader.estimator_programs import input_functions, own_nodes, returned
+from estimator2strategy.tools.reader.source import arguments_of
+
+# Each takes the arguments of the method by the same names, at the same places.
+METHODS = {
+    "tf.contrib.data.batch_and_drop_remainder": "batch",
+    "tf.contrib.data.padded_batch_and_drop_remainder": "padded_batch",
+}
+
+
+@codemod(
+    "contrib-datasets",
+    stage=2,
+    tier=SafetyTier.SAFE,
+    words=("apply",),
+    title="`d.apply(tf.contrib.data.batch_and_drop_remainder(n))` to "
+    "`d.batch(n, drop_remainder=True)`",
+    why="`tf.contrib.data` had the two before `batch` and `padded_batch` took `drop_remainder`. "
+    "A transformation that is made elsewhere than in the call of `apply` stays, and works.",
+    proof="The same batches (tests/tools/migrate/test_proofs.py).",
 )
-from estimator2strategy.tools.reader.estimator_programs import input_functions, own_nodes
+def find_contrib_datasets(module):
+    for made in module.calls(*METHODS):
+        applied = made.node.parent
+        if made.is_open or not _is_only_argument_of_apply(made.node, applied):
+            continue
+        given = module.written(made.node)[len(module.written(made.node.func)) :]
+        if "#" in given:  # a comment at the end of the arguments would hide the next one
+            continue
+        method = METHODS[legacy_name(made.name)]
+        called = module.written(applied.func).removesuffix("apply") + method
+        arguments = given.strip()[1:-1].rstrip().removesuffix(",") + ", drop_remainder=True"
+        written = module.written_with(applied, {applied.func: called, made.node: arguments})
+        yield module.replace(applied, written)
+
+
+def _is_only_argument_of_apply(made, applied):
+    return (
+        isinstance(applied, ast.Call)
+        and isinstance(applied.func, ast.Attribute)
+        and applied.func.attr == "apply"
+        and applied.args == [made]
+        and not applied.keywords
+    )
+
+
+_NAME = "dataset_fn_of"
+_FUNCTION = '''
+
+def dataset_fn_of(input_fn, params, global_batch_size):
+    """For `strategy.distribute_datasets_from_function`: the batches of `input_fn`, per replica."""
+
+    def dataset_fn(input_context):
+        batch_size = input_context.get_per_replica_batch_size(global_batch_size)
+        dataset = input_fn({**params, "batch_size": batch_size})
+        return dataset.shard(input_context.num_input_pipelines, input_context.input_pipeline_id)
+
+    return dataset_fn
+'''
+
+
+@codemod(
+    "dataset-functions",
+    stage=4,
+    tier=SafetyTier.REVIEW,
+    title="Adds `dataset_fn_of`, which hands an input_fn to a strategy",
+    why="`strategy.distribute_datasets_from_function(dataset_fn_of(train_input_fn, params, 64))` "
+    "gives each replica its part of the global batch, as TPUEstimator did with "
+    "`params['batch_size']`. Nothing uses it yet: the Estimator goes on with the input_fn. "
+    "For files in which an input_fn of the module takes `params` and returns a dataset.",
+    proof="The input_fn is then called in eager mode: placeholders, tables and one-shot iterators "
+    "in it do not work there. `get_per_replica_batch_size` refuses a batch that cannot be divided.",
+)
+def find_dataset_functions(module):
+    if module.tf is None or _NAME in module.source.scope.bindings:
+        return
+    functions = [
+        definition.node
+        for definition in input_functions(module.source, module.project)
+        if definition.source is module.source
+        and isinstance(definition.node.parent, ast.Module)
+        and arguments_of(definition.node)[:1] == ["params"]
+        and _returns_dataset(definition)
+    ]
+    if functions:
+        last = max(functions, key=lambda function: function.lineno)
+        yield module.append_after(last, _FUNCTION)
+
+
+def _returns_dataset(definition):
+    """True if all that a function returns is made by methods of a dataset."""
+    values = returned(definition.node)
+    return bool(values) and all(_is_dataset(definition, value, 0) for value in values)
+
+
+def _is_dataset(definition, node, depth):
+    if depth > 20:
+        return False
+    if isinstance(node, ast.Name):
+        scope = definition.scope.find(node.id)
+        values = scope.bindings[node.id] if scope else []
+        return bool(values) and all(
+            isinstance(v, ast.expr)
+            and (_names(v, node.id) or _is_dataset(definition, v, depth + 1))
+            for v in values
+        )
+    if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute):
+        name = definition.source.name(node.func, definition.scope)
+        if name is not None and name.startswith("tf.data."):
+            return "make_" not in name
+        if name is None:
+            return node.func.attr != "get_next" and _is_dataset(
+                definition, node.func.value, depth + 1
+            )
+    return False
+
+
+def _names(node, name):
+    """True if a value is made from the variable that it is assigned to: `d = d.batch(8)`."""
+    while isinstance(node, (ast.Call, ast.Attribute)):
+        node = node.func if isinstance(node, ast.Call) else node.value
+    return isinstance(node, ast.Name) and node.id == name
+
 
 _MAKES = ("make_one_shot_iterator", "make_initializable_iterator")
 
@@ -26,7 +145,7 @@ _MAKES = ("make_one_shot_iterator", "make_initializable_iterator")
     "without a seed of their own (initial weights, dropout) draw other numbers, as in any graph "
     "with another number of ops. Another file that calls the input_fn is not seen.",
 )
-def find(module):
+def find_one_shot_iterators(module):
     for definition in input_functions(module.source, module.project):
         if definition.source is not module.source:
             continue
