@@ -6,7 +6,7 @@
 | `canned_models.py`, `dynamic_rnn.py` | ready models |
 | `heads_of_learn.py`, `model_parts.py` | what these are made of |
 | `experiment_runs.py`, `exports.py` | what drives them |
-| `monitors.py`, `monitor_kinds.py` | monitors, which came before hooks |
+| `monitor_bases.py`, `monitor_kinds.py` | monitors, which came before hooks |
 | `inputs.py`, `record_reading.py`, `word_numbers.py`, `dataset_files.py`, ... | data |
 
 Refused: `ExportMonitor`, `GraphDump`, and what needs the kernels of tensor forests.

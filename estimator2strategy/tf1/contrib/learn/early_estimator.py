@@ -19,7 +19,7 @@ from estimator2strategy import estimator as core
 from estimator2strategy.errors import UnsupportedError
 from estimator2strategy.tf1.contrib.learn import inputs
 from estimator2strategy.tf1.contrib.learn.model_fn_ops import InputFnOps, ModeKeys, ModelFnOps
-from estimator2strategy.tf1.contrib.learn.monitors import replace_monitors_with_hooks
+from estimator2strategy.tf1.contrib.learn.monitor_bases import replace_monitors_with_hooks
 
 
 class RunConfig(core.RunConfig):

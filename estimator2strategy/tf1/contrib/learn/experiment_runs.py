@@ -14,7 +14,7 @@ from estimator2strategy import estimator as core
 from estimator2strategy.estimator.server_jobs import serve
 from estimator2strategy.tf1.contrib.learn.early_estimator import Estimator, MetricSpec
 from estimator2strategy.tf1.contrib.learn.exports import ExportStrategy
-from estimator2strategy.tf1.contrib.learn.monitors import replace_monitors_with_hooks
+from estimator2strategy.tf1.contrib.learn.monitor_bases import replace_monitors_with_hooks
 from estimator2strategy.tf1.contrib.training.hyperparameters import HParams
 
 _v1 = tf.compat.v1

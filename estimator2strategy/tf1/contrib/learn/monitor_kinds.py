@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 import tensorflow as tf
 
-from estimator2strategy.tf1.contrib.learn.monitors import BaseMonitor, EveryN
+from estimator2strategy.tf1.contrib.learn.monitor_bases import BaseMonitor, EveryN
 
 _v1 = tf.compat.v1
 

@@ -191,20 +191,7 @@ _STOCK = {
 _MODULES = ("tf.train.", "tf.estimator.", "tf.estimator.experimental.", "tf.contrib.estimator.")
 
 
-@codemod(
-    "hooks-to-callbacks",
-    stage=7,
-    tier=SafetyTier.REVIEW,
-    words=("Hook", "hook"),
-    title="A Keras callback beside each SessionRunHook of the program",
-    why="The hook stays for the Estimator, the callback is for `fit`: `after_run` becomes "
-    "`on_train_batch_end`, `request_stop()` sets `model.stop_training`. The global step and the "
-    "total loss that a hook fetches, a callback finds in the model and in `logs`; a hook that "
-    "fetches other tensors is marked. TensorFlow's own hooks are marked with the callback that "
-    "does the same.",
-    proof="With steps_per_execution a callback sees executions, as a hook did on a TPU. Steps are "
-    "counted from 0 in each epoch.",
-)
+@codemod("hooks-to-callbacks", stage=7, tier=SafetyTier.REVIEW, words=("Hook", "hook"))
 def find(module):
     if module.tf is None:
         return

@@ -17,18 +17,7 @@ _FACADE = "estimator2strategy.tf1"
 _ROOTS = ("tensorflow", "tensorflow.compat.v1")
 
 
-@codemod(
-    "imports",
-    stage=2,
-    tier=SafetyTier.SAFE,
-    title="`import tensorflow as tf` to `import estimator2strategy.tf1 as tf`",
-    why="A file that is written for TF 1.x gets the names of TF 1.15 from this package, as under "
-    "`e2s run`. All imports of a file change together; deep ones become attributes. A program "
-    "with Sessions of its own asks for the graph mode that TF 1.x started in. Files written for "
-    "TF 2.0 to 2.15 keep their TensorFlow: see estimator-names.",
-    proof="The facade is what `e2s run` gives the program: the same modules. Whole programs give "
-    "the same losses (tests/tools/migrate/test_parity.py).",
-)
+@codemod("imports", stage=2, tier=SafetyTier.SAFE)
 def find_imports(module):
     source = module.source
     statements = [n for n in imports_of_tensorflow(source) if not _is_fallback(n)]
@@ -201,20 +190,7 @@ def _is_known(name):
 _PACKAGE = "estimator2strategy"
 
 
-@codemod(
-    "drop-facade",
-    stage=8,
-    tier=SafetyTier.REVIEW,
-    title="`import estimator2strategy.tf1 as tf` back to `import tensorflow as tf`",
-    why="Where all names that a file uses are in TensorFlow 2; else the import is marked with "
-    "those that are not. A file that still uses this package's estimator keeps it. So does one "
-    "that uses tf.keras where some file has a model_fn: the facade's tf.keras is tf-keras, and "
-    "Keras 3 does not train in a model_fn. Imports of this package that nothing reads any more are "
-    "deleted.",
-    proof="Names mean what they mean in TensorFlow 2 from here on: tf.keras is Keras 3 ([the "
-    "table](#keras-beside-tensorflow-115) says where it computes otherwise), tf.data gives TF2 "
-    "datasets, and code runs eagerly unless it is in a tf.function.",
-)
+@codemod("drop-facade", stage=8, tier=SafetyTier.REVIEW)
 def find_drop_facade(module):
     if _PACKAGE not in module.source.modules:
         return

@@ -14,17 +14,7 @@ METHODS = {
 }
 
 
-@codemod(
-    "contrib-datasets",
-    stage=2,
-    tier=SafetyTier.SAFE,
-    words=("apply",),
-    title="`d.apply(tf.contrib.data.batch_and_drop_remainder(n))` to "
-    "`d.batch(n, drop_remainder=True)`",
-    why="`tf.contrib.data` had the two before `batch` and `padded_batch` took `drop_remainder`. "
-    "A transformation that is made elsewhere than in the call of `apply` stays, and works.",
-    proof="The same batches (tests/tools/migrate/test_proofs.py).",
-)
+@codemod("contrib-datasets", stage=2, tier=SafetyTier.SAFE, words=("apply",))
 def find_contrib_datasets(module):
     for made in module.calls(*METHODS):
         applied = made.node.parent
@@ -65,18 +55,7 @@ def dataset_fn_of(input_fn, params, global_batch_size):
 '''
 
 
-@codemod(
-    "dataset-functions",
-    stage=4,
-    tier=SafetyTier.REVIEW,
-    title="Adds `dataset_fn_of`, which hands an input_fn to a strategy",
-    why="`strategy.distribute_datasets_from_function(dataset_fn_of(train_input_fn, params, 64))` "
-    "gives each replica its part of the global batch, as TPUEstimator did with "
-    "`params['batch_size']`. Nothing uses it yet: the Estimator goes on with the input_fn. "
-    "For files in which an input_fn of the module takes `params` and returns a dataset.",
-    proof="The input_fn is then called in eager mode: placeholders, tables and one-shot iterators "
-    "in it do not work there. `get_per_replica_batch_size` refuses a batch that cannot be divided.",
-)
+@codemod("dataset-functions", stage=4, tier=SafetyTier.REVIEW)
 def find_dataset_functions(module):
     if module.tf is None or _NAME in module.source.scope.bindings:
         return
@@ -131,20 +110,7 @@ def _names(node, name):
 _MAKES = ("make_one_shot_iterator", "make_initializable_iterator")
 
 
-@codemod(
-    "one-shot-iterators",
-    stage=4,
-    tier=SafetyTier.REVIEW,
-    words=_MAKES,
-    title="An input_fn returns its dataset, and not what an iterator takes from it",
-    why="Both are input to an Estimator; only a dataset can be handed to a strategy. Where "
-    "something is done to the batch after it was taken, that has to go into a `dataset.map` "
-    "first; and where the program calls the input_fn itself, that has to take a batch from the "
-    "dataset. Both are left to you.",
-    proof="tests/tools/migrate/test_parity.py: the metrics and predictions of TF 1.15. Random ops "
-    "without a seed of their own (initial weights, dropout) draw other numbers, as in any graph "
-    "with another number of ops. Another file that calls the input_fn is not seen.",
-)
+@codemod("one-shot-iterators", stage=4, tier=SafetyTier.REVIEW, words=_MAKES)
 def find_one_shot_iterators(module):
     for definition in input_functions(module.source, module.project):
         if definition.source is not module.source:

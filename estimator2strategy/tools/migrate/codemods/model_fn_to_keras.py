@@ -27,20 +27,6 @@ _PLAIN = {"model", "train", "trainer", "main", "task", "program", "estimator", "
     settles=("estimator-to-fit",),
     words=("KerasLoop",),
     is_of_program=True,
-    title="A model_fn becomes a `keras.Model`, and its loop `compile` and `fit`",
-    why="The layers, tables and metrics that model_fn makes, the model makes in `__init__`; the "
-    "statements that do not read labels are its `call`, those that do are `compute_loss`, and the "
-    "metrics are counted in `compute_metrics`. Names and comments stay. Regularizers add to "
-    "`losses`, batch norm updates itself. Functions that make layers become `keras.layers.Layer`, "
-    "layers in a loop a list; several optimizers become a `train_step`. The loop becomes `compile` "
-    "and `fit` in a function `train`, which goes on from the weights in model_dir; serving "
-    "functions return the signature of an export, exporters become exports behind the last "
-    "evaluation. All this in whichever files of the program they are. Where something has no "
-    "place in a model, nothing changes, and a mark at the line says why.",
-    proof="tests/ladder: programs that go from TensorFlow 1.15 to this stage, with equal losses. "
-    "First weights are drawn by Keras: hand the old ones on (checkpoints.md). The moving variance "
-    "of batch norm on images lacks the factor n / (n - 1) ([table](#batch-normalization)). `call` "
-    "also returns what the loss reads. TensorBoard's summaries need the package tensorboard.",
 )
 def find(module):
     if module.tf is None and "KerasLoop" not in module.text:

@@ -39,14 +39,7 @@ ARGUMENTS = {
 }  # fmt: skip
 
 
-@codemod(
-    "arguments",
-    stage=2,
-    tier=SafetyTier.SAFE,
-    title="Arguments by their names in TF2 (`keep_dims` to `keepdims`, `dim` to `axis`)",
-    why="TF 1.15 takes both names for these, and warns of the old one.",
-    proof="One function, one argument (tests/tools/migrate/test_proofs.py asks for both names).",
-)
+@codemod("arguments", stage=2, tier=SafetyTier.SAFE)
 def find_arguments(module):
     for call in module.calls():
         name = module.name(call.node.func, call.scope)
@@ -67,15 +60,7 @@ _DTYPES = {
 }
 
 
-@codemod(
-    "casts",
-    stage=2,
-    tier=SafetyTier.SAFE,
-    words=("to_",),
-    title="`tf.to_float(x)` to `tf.cast(x, tf.float32)`",
-    why="TensorFlow 2 has tf.cast alone. The op is then called Cast, and not ToFloat.",
-    proof="The old functions call tf.cast; tests/tools/migrate/test_parity.py runs both.",
-)
+@codemod("casts", stage=2, tier=SafetyTier.SAFE, words=("to_",))
 def find_casts(module):
     if module.tf is None:
         return
@@ -101,16 +86,7 @@ def _with_dtype(arguments, dtype):
     return [dataclasses.replace(x, gap=", "), given, *rest]
 
 
-@codemod(
-    "dimension-value",
-    stage=2,
-    tier=SafetyTier.SAFE,
-    words=("value",),
-    title="`x.shape[1].value` to `tf.compat.dimension_value(x.shape[1])`",
-    why="Shapes of TensorFlow 2 hold ints or None, which have no `.value`. The function is right "
-    "on both, and is in TF 1.15.",
-    proof="It returns the dimension's value; tests/tools/migrate/test_parity.py runs both.",
-)
+@codemod("dimension-value", stage=2, tier=SafetyTier.SAFE, words=("value",))
 def find_dimensions_to_ints(module):
     if module.tf is None:
         return
@@ -149,14 +125,7 @@ _ARGUMENTS = {
 }
 
 
-@codemod(
-    "gfile",
-    stage=2,
-    tier=SafetyTier.SAFE,
-    title="`tf.gfile` to `tf.io.gfile`",
-    why="The functions of tf.gfile have other names there, and some of their arguments too.",
-    proof="The old functions call the same code; tests/tools/migrate/test_parity.py runs both.",
-)
+@codemod("gfile", stage=2, tier=SafetyTier.SAFE)
 def find_gfile(module):
     if module.tf is None:
         return
@@ -206,16 +175,7 @@ _STEPS = ("global_step", "x")
 _RENAMED = {"learning_rate": "initial_learning_rate"}
 
 
-@codemod(
-    "schedules",
-    stage=5,
-    tier=SafetyTier.SAFE,
-    title="`tf.train.exponential_decay(...)` and its kin to Keras schedules",
-    why="The schedule is called with the global step at the same place, so what follows still gets "
-    "a tensor. `noisy_linear_cosine_decay` and the like stay; Keras has none.",
-    proof="tests/tools/migrate/test_parity.py: the losses of TF 1.15 to 1e-5; "
-    "tests/tools/migrate/test_proofs.py: each schedule, step by step.",
-)
+@codemod("schedules", stage=5, tier=SafetyTier.SAFE)
 def find_schedules(module):
     if module.tf is None:
         return

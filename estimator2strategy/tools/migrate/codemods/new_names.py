@@ -24,15 +24,7 @@ def table() -> dict[str, str]:
         return {row["name"]: row["now"] for row in csv.DictReader(file)}
 
 
-@codemod(
-    "renames",
-    stage=2,
-    tier=SafetyTier.SAFE,
-    title="Names that TensorFlow 2 spells otherwise (`tf.log` to `tf.math.log`)",
-    why="Both names are in TF 1.15, and so in this package. The table is made from an installed "
-    "TensorFlow.",
-    proof="The very same function or class, by identity (tests/tools/migrate/test_proofs.py).",
-)
+@codemod("renames", stage=2, tier=SafetyTier.SAFE)
 def find_renames(module):
     if module.tf is None:
         return
@@ -51,15 +43,7 @@ def _spellings(name):
     return [prefix for prefix in prefixes if prefix in table()]
 
 
-@codemod(
-    "compat-v1",
-    stage=8,
-    tier=SafetyTier.SAFE,
-    title="`tf.get_variable` to `tf.compat.v1.get_variable`, where TensorFlow 2 has no such name",
-    why="Also where a call gives arguments that TensorFlow 2 takes for others. What is in neither "
-    "(tf.contrib, tf.layers, tf.estimator) stays: see drop-facade.",
-    proof="The facade's tf.compat.v1 is the facade itself (tests/tools/migrate/test_proofs.py).",
-)
+@codemod("compat-v1", stage=8, tier=SafetyTier.SAFE)
 def find_compat_v1(module):
     if module.tf is None or module.bound("estimator2strategy.tf1") != module.tf:
         return
@@ -84,16 +68,7 @@ def _is_only_in_v1(name, call):
     return change is not None and (call is None or bool(differences(call, change)))
 
 
-@codemod(
-    "estimator-names",
-    stage=2,
-    tier=SafetyTier.SAFE,
-    title="`tf.estimator` to `estimator`, imported from this package",
-    why="TensorFlow has no tf.estimator any more. In files that were written for TF 2.0 to 2.15 it "
-    "is the only thing that changes; they keep their `import tensorflow as tf`.",
-    proof="The facade's tf.estimator has these classes, and a file that imports the facade makes "
-    "the same Estimators of either (tests/tf1/test_spellings.py).",
-)
+@codemod("estimator-names", stage=2, tier=SafetyTier.SAFE)
 def find_estimator_names(module):
     bound, imported = module.needed("estimator2strategy", "estimator", "tf_estimator")
     for node, _ in module.uses("tf.estimator"):
@@ -124,16 +99,7 @@ _EQUAL = {
 }
 
 
-@codemod(
-    "contrib",
-    stage=2,
-    tier=SafetyTier.SAFE,
-    title="`tf.contrib` names to their homes in TensorFlow",
-    why="By the table that the facade is made from (contrib.md). What lives on only in tf-slim or "
-    "in this package stays as it is, and works; what is refused is marked.",
-    proof="The same object under both names; xavier_initializer draws the same numbers "
-    "(tests/tools/migrate/test_proofs.py).",
-)
+@codemod("contrib", stage=2, tier=SafetyTier.SAFE)
 def find_contrib(module):
     if module.tf is None:
         return
@@ -188,18 +154,7 @@ _NEWER = {"numpy.trapz"}
 _BACK = {"numpy.bool", "numpy.long"}
 
 
-@codemod(
-    "dropped-names",
-    stage=2,
-    tier=SafetyTier.SAFE,
-    title="Names that Python and NumPy have dropped (`np.int` to `int`)",
-    why="`e2s run` gives a program these names; Python and NumPy have them no longer. An import of "
-    "several names, and a name whose place another call has (`inspect.getargspec`, "
-    "`np.asscalar`), are marked. A name in a `try`, or behind `hasattr`, stays. To review: "
-    "`np.bool` and `np.long`, which NumPy 2 has again, for types of its own.",
-    proof="The table is that of `e2s run`: the same objects. tests/tools/migrate/"
-    "test_safe_codemods.py runs both.",
-)
+@codemod("dropped-names", stage=2, tier=SafetyTier.SAFE)
 def find_dropped_names(module):
     if not module.facts.is_legacy:
         return
@@ -272,18 +227,7 @@ _OPTIMIZERS = {
 _MODULES = ("keras.optimizers.", "tf.keras.optimizers.", "tf.optimizers.")
 
 
-@codemod(
-    "keras-3-lookups",
-    stage=8,
-    tier=SafetyTier.SAFE,
-    title="Marks optimizers of Keras 3 in a program that looks up embeddings",
-    why="The gradient of an embedding is that of the rows that a batch looked up. TensorFlow 1 and "
-    "tf-keras first add up the gradients of a row, and leave the others alone (Adam moves all). "
-    "Keras 3 does not: [the table](#optimizers) has the numbers. The mark names a class that is "
-    "equal. While the program has a model_fn, its optimizers are of tf-keras, and nothing is "
-    "marked.",
-    proof="It changes no code. tests/tools/migrate/test_replacements.py holds the table.",
-)
+@codemod("keras-3-lookups", stage=8, tier=SafetyTier.SAFE)
 def find_keras3_lookups(module):
     if not module.facts.looks_up_rows or module.facts.of_specs:
         return

@@ -93,19 +93,7 @@ def _at_import(tree: ast.AST) -> Iterator[ast.AST]:
 _ARGUMENTS = {"flag_name": "name", "default_value": "default", "docstring": "help"}
 
 
-@codemod(
-    "flags",
-    stage=2,
-    tier=SafetyTier.SAFE,
-    title="`tf.flags` and `tf.app` to `absl.flags` and `absl.app`",
-    why="tf.flags is absl's, but for two things: it parses the command line when a flag is first "
-    "read, and tf.app.run overlooks flags that nobody defines. absl parses in app.run, so files "
-    "that read flags before that (also in a function that is called before) are left alone. To "
-    "review: flags of a file that does not call app.run itself, or that others import; and "
-    "app.run, for which a flag that nobody defines is an error.",
-    proof="The flags are the same objects; tests/tools/migrate/test_parity.py and "
-    "test_safe_codemods.py run both.",
-)  # fmt: skip
+@codemod("flags", stage=2, tier=SafetyTier.SAFE)
 def find_flags(module):
     used = [node for node, _ in module.uses("tf.flags")]
     if not used and not any(module.uses("tf.app")):
@@ -173,17 +161,7 @@ _NAMES = {
 } | {"warn": "warning", "fatal": "error"}  # fmt: skip
 
 
-@codemod(
-    "logging",
-    stage=2,
-    tier=SafetyTier.REVIEW,
-    title="`tf.logging` to `absl.logging`",
-    why="TensorFlow 2 has no logger for programs. The lines look otherwise "
-    "(`I1122 10:00:00 12 train.py:7] text` for `INFO:tensorflow:text`), and absl has a verbosity "
-    "of its own; where the program sets it, TensorFlow's is still set too, for the lines of the "
-    "training loop. tf.logging.fatal becomes error, because absl's fatal ends the process.",
-    proof="Scripts that read the log see other lines.",
-)
+@codemod("logging", stage=2, tier=SafetyTier.REVIEW)
 def find_logging(module):
     if module.tf is None:
         return

@@ -11,7 +11,7 @@ Example:
 
 Source: `tf.contrib.learn` monitors.py, TF 1.15.
 
-`ValidationMonitor` of `tf.contrib.learn.monitors`: evaluations in the middle of a training.
+`ValidationMonitor` has evaluations in the middle of a training.
 
 Example, for `monitors=[monitor]` of `fit`:
 
