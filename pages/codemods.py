@@ -7,8 +7,13 @@ import textwrap
 from collections.abc import Iterator
 
 import pages
-from estimator2strategy.tools.migrate.codemod import Codemod, Sample, codemods
-from estimator2strategy.tools.migrate.stages import STAGES, WITHOUT_CHANGES
+from estimator2strategy.tools.migrate.codemod import (
+    STAGES,
+    WITHOUT_CHANGES,
+    Codemod,
+    Sample,
+    codemods,
+)
 from pages import replacements
 
 

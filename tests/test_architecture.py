@@ -48,7 +48,7 @@ LAZY = {
     "tools/check/pytest_plugin": "pytest loads the plugin for projects that do not use it, too",
     "tools/checkpoint/checkpoint_command": _WITHOUT_TENSORFLOW,
     "tools/checkpoint/keras_file": "files are read without Keras; only a model needs it",
-    "tools/exports/export_for": _WITHOUT_TENSORFLOW,
+    "tools/exports": _WITHOUT_TENSORFLOW,
     "tools/golden/record_command": _WITHOUT_TENSORFLOW,
     "tools/golden/verify": _WITHOUT_TENSORFLOW,
 }
@@ -216,9 +216,9 @@ _ASK_FOR_PRIVATE_ATTRIBUTES = """
     engine/runtime/lookahead engine/runtime/saving engine/runtime/training
     engine/runtime/unfinished_saves engine/wrong_argument estimator/keras_models
     estimator/tpu_outfeed legacy/children legacy/run tf1/contrib/feature_column
-    tf1/contrib/lookup tf1/contrib/opt/optimizers_of_1_15 tf1/contrib/opt/sign_optimizers
+    tf1/contrib/lookup tf1/contrib/opt/optimizers_of_1_15 tf1/contrib/opt/external_and_sign
     tf1/facade/namespace tf1/facade/refused tools/check/levels/process
-    tools/golden/recorder/draws
+    tools/golden/recorder/batches
 """
 
 

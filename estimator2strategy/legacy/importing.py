@@ -240,7 +240,7 @@ def _start() -> None:
     """Switches on the behaviour that holds once legacy code has imported TensorFlow."""
     from estimator2strategy.engine import behavior
     from estimator2strategy.engine.runtime import devices, requested_strategy
-    from estimator2strategy.tf1.facade import by_caller, modes, namespace, quiet
+    from estimator2strategy.tf1.facade import by_caller, modes, namespace
 
     devices.emulate_tpu_if_asked()
     requested_strategy.prepare()
@@ -249,7 +249,7 @@ def _start() -> None:
     by_caller.tell_keras_apart()
     scope = legacy_code.scope()
     if scope.whole_program:
-        quiet.install()
+        by_caller.install()
         removed_names.print_numbers_plainly()
     else:
         by_caller.hold_notices_back()

@@ -38,7 +38,7 @@ CHANGES = (
 )
 # Files that run where this package is not.
 ALONE = (
-    *("tools/golden/recorder/", "tools/golden/one_file.py", "tools/artifact/step_loader.py"),
+    *("tools/golden/recorder/", "tools/golden/record_command.py", "tools/artifact/step_loader.py"),
     *("tools/checkpoint/on_backend.py", "engine/runtime/host_watch.py"),
 )
 # Objects that look foreign and are this package's own.
@@ -53,9 +53,9 @@ OWN = {
     "keras_model/executions.py:renew.make": "a LegacyModel, which is ours",
     "legacy/removed_names.py:module": "a copy of a module, under the program's import alone",
     "tf1/contrib/__init__.py:_module": "modules of the facade",
-    "tf1/contrib/data/datasets_of_1_4.py:_methods_return_it": "a class of the facade",
+    "tf1/contrib/data.py:_methods_return_it": "a class of the facade",
     "tf1/facade/deep_imports.py:DeepImports.exec_module": "modules of the facade",
-    "tf1/facade/gradients.py:RegisterGradient.__init__": "the program's own registration",
+    "tf1/facade/changed_functions.py:RegisterGradient.__init__": "the program's own registration",
     "tf1/facade/slim_copy.py:module": "copies of tf-slim's modules, under names of ours",
     "tools/check/formats/junit.py:render": "an XML tree that is made there",
     "tools/check/formats/junit.py:_verdict": "an XML tree that is made there",

@@ -16,7 +16,7 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
-from estimator2strategy.tools.migrate import todo
+from estimator2strategy.tools.migrate import apply
 from tests import fresh
 from tests.tools.migrate.ladder_runs import ROOT, at_stages
 
@@ -151,7 +151,7 @@ def test_what_comes_out_is_keras_without_a_mark(migrated):
     assert any("(keras.Model):" in text for text in texts.values())
     for file, before in files(HERE / "programs", name).items():
         text, lines = texts[file], before.splitlines()
-        assert todo.marks(text) == []
+        assert apply.marks(text) == []
         assert "compat.v1" not in text
         assert "estimator2strategy" not in text
         assert [line for line in text.splitlines() if len(line) > 88 and line not in lines] == []

@@ -7,7 +7,7 @@ Example:
         [tf.feature_column.embedding_column(words, 16)], units=[32], cell_type="lstm")
     estimator.train(input_fn)
 
-Those of TF 1 are in tf1/contrib/estimator/recurrent_models.py: their network is another one.
+Those of TF 1 are in tf1/contrib/estimator/changed_models.py: their network is another one.
 
 Source: tensorflow_estimator 2.15 canned/rnn.py.
 """

@@ -10,15 +10,15 @@ import tensorflow as tf
 
 from estimator2strategy.errors import UnsupportedError
 from estimator2strategy.tf1.contrib import names_of
-from estimator2strategy.tf1.facade import mirrored_strategies
-from estimator2strategy.tf1.facade.worker_strategies import MultiWorkerMirroredStrategyV1
+from estimator2strategy.tf1.facade import strategies
+from estimator2strategy.tf1.facade.strategies import MultiWorkerMirroredStrategyV1
 
 _AUTO = tf.distribute.experimental.CollectiveCommunication.AUTO
 
 __getattr__ = names_of("distribute", globals())
 
 
-class MirroredStrategy(mirrored_strategies.MirroredStrategyV2):
+class MirroredStrategy(strategies.MirroredStrategyV2):
     """`tf.distribute.MirroredStrategy` with the arguments of the contrib version.
 
     Args:

@@ -3,16 +3,17 @@
     export_step(estimator, input_fn, "step/", steps_per_block=10)
 
 The folder has the block of steps (`step.bin`), the values of all variables, the first batch, a
-description, and the loader `run.py`.
-"""
+description, and the loader `run.py`."""
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import json
 import os
 import shutil
-from collections.abc import Callable, Mapping, Sequence
+import tempfile
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -29,7 +30,41 @@ from estimator2strategy.engine.xla.core_program import described, unsupported
 from estimator2strategy.errors import DeviceError, UnsupportedError
 from estimator2strategy.tools.artifact import step_loader
 from estimator2strategy.tools.artifact.recorded_step import RecordedStep, recorded_step
-from estimator2strategy.tools.artifact.replaced_folder import replaced_at_once
+
+
+@contextlib.contextmanager
+def replaced_at_once(folder: Path) -> Iterator[Path]:
+    """A new folder to write into, which takes the place of `folder` at the end.
+
+    An error leaves all as it was.
+
+    Raises:
+        FileExistsError: `folder` is there, and is no exported step.
+    """
+    _check_is_ours(folder)
+    folder.parent.mkdir(parents=True, exist_ok=True)
+    scratch = Path(tempfile.mkdtemp(prefix=f".{folder.name}.", dir=folder.parent))
+    try:
+        made = scratch / "new"
+        made.mkdir()
+        yield made
+        if folder.exists():
+            os.rename(folder, scratch / "old")
+        os.rename(made, folder)
+    finally:
+        shutil.rmtree(scratch, ignore_errors=True)
+
+
+def _check_is_ours(folder: Path) -> None:
+    if not folder.exists() or (folder.is_dir() and not any(folder.iterdir())):
+        return
+    try:
+        step_loader.described(str(folder))
+    except step_loader.RefusedStepError as refused:
+        raise FileExistsError(
+            f"{folder} is there, and is no exported step ({refused}): name another folder"
+        ) from refused
+
 
 STEPS_PER_BLOCK = 10
 

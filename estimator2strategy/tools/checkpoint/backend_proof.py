@@ -24,8 +24,8 @@ from estimator2strategy.tools.checkpoint.conversion import convert
 from estimator2strategy.tools.checkpoint.opening import open_store
 from estimator2strategy.tools.checkpoint.store import Format
 from estimator2strategy.tools.golden.opened import read
-from estimator2strategy.tools.golden.recorder import structures
-from estimator2strategy.tools.golden.recorder.folder import RecordError
+from estimator2strategy.tools.golden.recorder import batches
+from estimator2strategy.tools.golden.recorder.options import RecordError
 from estimator2strategy.tools.golden.result import (
     Check,
     CheckStatus,
@@ -94,7 +94,7 @@ def checks(
 
 
 # Written for Python 3.6, without types.
-_rebuilt: Any = structures.rebuilt
+_rebuilt: Any = batches.rebuilt
 
 
 def _features(golden: Any) -> list[Any]:

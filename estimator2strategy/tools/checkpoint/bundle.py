@@ -1,10 +1,16 @@
-"""TensorFlow's checkpoints: the name-based formats of TF1, and the object-based one of TF2."""
+"""TensorFlow's checkpoints: the name-based formats of TF1, and the object-based one of TF2.
+
+    path_of("job/model.ckpt-7")    # as TensorFlow's reader takes it
+
+Such a checkpoint has no index: the path itself is its file, or several shards start with it.
+"""
 
 from __future__ import annotations
 
 import glob
 import json
 import os
+import re
 import tempfile
 from collections.abc import Callable, Iterable
 from pathlib import Path
@@ -16,7 +22,6 @@ from tensorflow.core.framework import variable_pb2
 from tensorflow.core.protobuf import meta_graph_pb2, trackable_object_graph_pb2
 
 from estimator2strategy.errors import CheckpointError
-from estimator2strategy.tools.checkpoint import v1_files
 from estimator2strategy.tools.checkpoint.store import (
     Entry,
     Format,
@@ -29,6 +34,60 @@ from estimator2strategy.tools.checkpoint.store import (
 )
 from estimator2strategy.tools.untrusted.printable import printable
 from estimator2strategy.tools.untrusted.regular_files import read_bytes
+
+# The ending of a shard, and of the pattern for all of them that the file `checkpoint` names.
+_SHARD = re.compile(r"-[0-9?]{5}-of-(\d{5})$")
+# The last bytes of each file.
+_END = bytes.fromhex("57fb808b247547db")
+
+
+def path_of(path: str) -> str | None:
+    """The path by which TensorFlow reads a checkpoint: of its file, or a pattern for its shards.
+
+    Args:
+        path: The path of the checkpoint, of one of its shards, or the pattern.
+
+    Returns:
+        The path, or None if there is no such checkpoint.
+
+    Raises:
+        CheckpointError: A file of it is missing, or is no checkpoint.
+    """
+    start = without_shards(path)
+    shards = sorted(glob.glob(f"{glob.escape(start)}-?????-of-?????"))
+    if start == path and os.path.lexists(path):
+        files = [path]
+    elif shards and (count := _SHARD.search(path if start != path else shards[0])):
+        path = f"{start}-?????-of-{count[1]}"
+        files = [shard for shard in shards if shard.endswith(count[1])]
+        if len(files) != int(count[1]):
+            there = f"{len(files)} of its {int(count[1])} files are there"
+            raise CheckpointError(f"{printable(path)} is not complete: {there}")
+    else:
+        return None
+    for file in files:
+        _check(file)
+    return path
+
+
+def is_one(start: str) -> bool:
+    """True if files of this format have this path, or shards of it."""
+    return os.path.isfile(start) or bool(glob.glob(f"{glob.escape(start)}-?????-of-?????"))
+
+
+def without_shards(path: str) -> str:
+    """The path without the part that stands for its shards: that of its `.meta` file."""
+    return _SHARD.sub("", path)
+
+
+def _check(file: str) -> None:
+    check_is_file(file)
+    with open(file, "rb") as opened:
+        opened.seek(max(os.path.getsize(file) - len(_END), 0))
+        if opened.read() != _END:
+            what = "it is no checkpoint, or it is cut off"
+            raise CheckpointError(f"{printable(file)} cannot be read: {what}")
+
 
 OBJECT_GRAPH = "_CHECKPOINTABLE_OBJECT_GRAPH"
 # No protocol buffer is larger.
@@ -111,7 +170,7 @@ def _prefix(path: str) -> str:
         inside = os.path.join(path, "variables", "variables")
         path = inside if os.path.exists(f"{inside}.index") else _latest(path)
     if not os.path.exists(f"{path}.index"):
-        if found := v1_files.path_of(path):
+        if found := path_of(path):
             return found
         shown = printable(path)
         raise CheckpointError(f"there is no checkpoint {shown}: no file {shown}.index")
@@ -129,7 +188,7 @@ def _latest(folder: str) -> str:
     inside = os.path.join(glob.escape(folder), "*")
     complete = {path.removesuffix(".index") for path in glob.glob(f"{inside}.index")}
     graphs = [path.removesuffix(".meta") for path in glob.glob(f"{inside}.meta")]
-    complete.update(filter(v1_files.is_one, graphs))
+    complete.update(filter(is_one, graphs))
     names = ", ".join(printable(os.path.basename(p)) for p in sorted(complete, key=natural))
     there = f"; there are {names}: name one" if names else ""
     list_file = os.path.join(folder, "checkpoint")
@@ -154,7 +213,7 @@ def _created(prefix: str) -> list[str]:
     """Names of variables in the order of their creation, where a `.meta` file tells."""
     graph, names = meta_graph_pb2.MetaGraphDef(), []
     try:
-        graph.ParseFromString(read_bytes(f"{v1_files.without_shards(prefix)}.meta", _MOST_GRAPH))
+        graph.ParseFromString(read_bytes(f"{without_shards(prefix)}.meta", _MOST_GRAPH))
         found = graph.collection_def["variables"].bytes_list.value
         variables = [variable_pb2.VariableDef.FromString(value) for value in found]
     except (OSError, message.DecodeError):  # then by their names

@@ -14,13 +14,7 @@ from typing import Any
 import numpy as np
 
 from estimator2strategy.errors import CheckpointError
-from estimator2strategy.tools.checkpoint import (
-    bundle,
-    keras_file,
-    mapping,
-    npz_file,
-    roles,
-)
+from estimator2strategy.tools.checkpoint import bundle, keras_file, mapping, opening, roles
 from estimator2strategy.tools.checkpoint.mapping import Mapping, MappingRow
 from estimator2strategy.tools.checkpoint.opening import open_store
 from estimator2strategy.tools.checkpoint.store import Entry, Format, Store
@@ -74,8 +68,8 @@ def convert(
         done = _named_as_source(source, out)
     else:
         done = _formed_as_template(source, out, kind, like, model, rows, partial)
-    if kind is Format.TF1 and isinstance(source, npz_file.NpzStore):
-        npz_file.make_latest(out)  # trained elsewhere, to be gone on with here
+    if kind is Format.TF1 and isinstance(source, opening.NpzStore):
+        opening.make_latest(out)  # trained elsewhere, to be gone on with here
     return done
 
 
@@ -120,7 +114,7 @@ def _template(kind: Format, like: str | None, model: str | None) -> Iterator[Sto
     """The checkpoint whose form the new one takes."""
     if like:
         store = open_store(like, model)
-        if isinstance(store, npz_file.NpzStore):
+        if isinstance(store, opening.NpzStore):
             raise CheckpointError(f"--like {like} is no checkpoint, but values of an exported step")
         if store.kind != kind:
             raise CheckpointError(f"--like {like} is a checkpoint of kind {store.kind}, not {kind}")

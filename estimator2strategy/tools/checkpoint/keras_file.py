@@ -3,11 +3,16 @@
 Such a file calls its tensors `layers/dense/vars/0`. What they are to the model is read off the
 model itself: it is built, each variable is filled with a number of its own, and is looked up in a
 file that Keras writes of that.
+
+Of a `.keras` archive the names of variables are those of the loaded model. To load it is to make
+objects of the classes that the archive names. Some of them run code of the archive, or read files
+that it names: then names are guessed without.
 """
 
 from __future__ import annotations
 
 import contextlib
+import json
 import os
 import re
 import shutil
@@ -20,7 +25,7 @@ import h5py
 import numpy as np
 
 from estimator2strategy.errors import CheckpointError
-from estimator2strategy.tools.checkpoint import keras_config, keras_probe
+from estimator2strategy.tools.checkpoint import keras_probe
 from estimator2strategy.tools.checkpoint.store import (
     Entry,
     Format,
@@ -32,6 +37,41 @@ from estimator2strategy.tools.checkpoint.store import (
 )
 from estimator2strategy.tools.untrusted.archives import check_is_no_bomb
 from estimator2strategy.tools.untrusted.printable import printable
+
+_CONFIG = "config.json"
+_MOST_BYTES = 100_000_000
+_OPENS_FILES_OR_RUNS_CODE = {
+    "FlaxLayer", "IntegerLookup", "JaxLayer", "Lambda", "StringLookup", "TFSMLayer",
+    "TextVectorization", "TorchModuleWrapper", "function",
+}  # fmt: skip
+_MODULES = {
+    "keras", "keras.constraints", "keras.dtype_policies", "keras.initializers", "keras.layers",
+    "keras.losses", "keras.metrics", "keras.models", "keras.optimizers",
+    "keras.optimizers.schedules", "keras.regularizers", "keras.src.models.functional", "builtins",
+}  # fmt: skip
+
+
+def is_plain(path: str) -> bool:
+    """True if an archive names classes of Keras alone, of which none runs code or opens files."""
+    try:
+        with zipfile.ZipFile(path) as archive:
+            if archive.getinfo(_CONFIG).file_size > _MOST_BYTES:
+                return False
+            return _is_plain(json.loads(archive.read(_CONFIG)))
+    except Exception:  # broken in one of many ways
+        return False
+
+
+def _is_plain(config: Any) -> bool:
+    if isinstance(config, list):
+        return all(map(_is_plain, config))
+    if not isinstance(config, dict):
+        return True
+    name, module = config.get("class_name"), config.get("module")
+    if name is not None and (name in _OPENS_FILES_OR_RUNS_CODE or module not in {None, *_MODULES}):
+        return False
+    return all(map(_is_plain, config.values()))
+
 
 _WEIGHTS = "model.weights.h5"  # in a .keras archive
 
@@ -98,7 +138,7 @@ class KerasStore(Store):
         """Key -> name, in the order of creation: of the model, else guessed from the shapes."""
         if model:
             return iter(names_in(built(model)))
-        if self.path.endswith(".keras") and keras_config.is_plain(self.path):
+        if self.path.endswith(".keras") and is_plain(self.path):
             import keras
 
             try:
@@ -164,7 +204,7 @@ def built(target: str, features: Any = None) -> Any:
 def _built(target: str, features: Any) -> Any:
     import keras
 
-    from estimator2strategy.tools.golden.recorder.folder import RecordError
+    from estimator2strategy.tools.golden.recorder.options import RecordError
     from estimator2strategy.tools.golden.recorder.programs import load
 
     try:

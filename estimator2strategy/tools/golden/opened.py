@@ -2,6 +2,8 @@
 
 Nothing outside of its folder is read, nothing in it is unpickled, and no archive may become much
 larger than it is.
+
+The forms of the values in golden.json are a table; the first value of another form is named.
 """
 
 from __future__ import annotations
@@ -13,13 +15,12 @@ import re
 import stat
 import zipfile
 from collections.abc import Callable, Iterator
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from estimator2strategy.engine import quiet_import
-from estimator2strategy.tools.golden import forms
-from estimator2strategy.tools.golden.recorder.folder import (
+from estimator2strategy.tools.golden.recorder.options import (
     FORMAT,
     VERSION,
     Golden,
@@ -30,6 +31,145 @@ from estimator2strategy.tools.golden.recorder.folder import (
 from estimator2strategy.tools.untrusted.archives import check_is_no_bomb
 from estimator2strategy.tools.untrusted.printable import printable, printable_lines
 from estimator2strategy.tools.untrusted.regular_files import irregular, read_bytes
+
+_NAME = re.compile(r"[\w.+-]*\w[\w.+-]*")  # of a file: in the folder, and in no other
+_MOST = 10**9
+
+
+class _Form(NamedTuple):
+    """A kind of value.
+
+    Attributes:
+        said: Its name in messages.
+        fits: True of a value of that kind.
+    """
+
+    said: str
+    fits: Any
+
+
+def _is_count(value: Any) -> bool:
+    return isinstance(value, int) and not isinstance(value, bool) and 0 <= value <= _MOST
+
+
+def _is_shape(value: Any) -> bool:
+    sizes = value if isinstance(value, list) else ()
+    return value is None or (
+        isinstance(value, list)
+        and all(size is None or size == -1 or _is_count(size) for size in sizes)
+    )
+
+
+_TEXT = _Form("a text", lambda value: isinstance(value, str))
+_COUNT = _Form("a count", _is_count)
+_SHAPE = _Form("a shape", _is_shape)
+_FILE = _Form(
+    "the name of a file in its folder",
+    lambda value: isinstance(value, str) and bool(_NAME.fullmatch(value)) and ".." not in value,
+)
+_ANY = _Form("anything", lambda value: True)
+_OBJECT = _Form("an object", lambda value: isinstance(value, dict))
+_TENSORS = {str: {"dtype": _TEXT, "shape": _SHAPE}}
+# A key with "?" may be missing; `str` is any key.
+_ABOUT = {
+    "sha256": {str: _TEXT},
+    "source": _OBJECT,
+    "checkpoints": {"first": _FILE, "last": _FILE},
+    "batches": {
+        "train": _OBJECT,
+        str: {"count": _COUNT, "leaves": [{"dtype": _TEXT, "shape": _SHAPE}], "structure": _OBJECT},
+    },
+    "train": {
+        "steps": _COUNT,
+        "global_steps": [_COUNT],
+        "variables": [{"name": _TEXT, "shape": _SHAPE, "dtype": _TEXT}],
+        "gradients": [_TEXT],
+        "draws": [{"kind": _TEXT, "shape": _ANY}],
+        "uncontrolled": [_TEXT],
+        "race?": {"step": _COUNT, "variables": [_TEXT]},
+    },
+    "evaluate?": {"metrics": [_TEXT]},
+    "predict?": {"keys": [_TEXT]},
+    "export?": {"signatures": {str: {"method": _TEXT, "inputs": _TENSORS, "outputs": _TENSORS}}},
+    "notes?": [_TEXT],
+    "versions?": {str: _TEXT},
+}
+# Ways to name a source, of which one has `program`.
+_SOURCE = {
+    "program?": [_TEXT],
+    "cwd?": _TEXT,
+    **dict.fromkeys(
+        ("model_fn?", "estimator?", "input?", "eval_input?", "predict_input?", "serving?"),
+        _Form("a text or null", lambda value: value is None or isinstance(value, str)),
+    ),
+}
+
+
+def wrong_form(about: dict[str, Any]) -> str | None:
+    """The first value of another form than it must have, and where it is; None: there is none."""
+    return _problem("", about, _ABOUT) or _problem("source", about["source"], _SOURCE)
+
+
+def _problem(where: str, value: Any, form: Any) -> str | None:
+    if isinstance(form, _Form):
+        return (
+            None if form.fits(value) else f"{where} is {_shown(value)}, and should be {form.said}"
+        )
+    if isinstance(form, list):
+        if not isinstance(value, list):
+            return f"{where} is {_shown(value)}, and should be a list"
+        problems = (_problem(f"{where}[{i}]", part, form[0]) for i, part in enumerate(value))
+        return next(filter(None, problems), None)
+    if not isinstance(value, dict):
+        return f"{where} is {_shown(value)}, and should be an object"
+    for key, inner in form.items():
+        if key is str:
+            problems = (
+                _problem(f"{where}.{name}".strip("."), v, inner) for name, v in value.items()
+            )
+            wrong = next(filter(None, problems), None)
+        elif key.rstrip("?") in value:
+            name = key.rstrip("?")
+            wrong = _problem(f"{where}.{name}".strip("."), value[name], inner)
+        else:
+            wrong = None if key.endswith("?") else f"{f'{where}.{key}'.strip('.')} is missing"
+        if wrong:
+            return wrong
+    return None
+
+
+def _shown(value: Any) -> str:
+    text = repr(value)
+    return text if len(text) < 60 else f"{text[:60]}..."
+
+
+_BRANCHES = {"dict", "list", "tuple", "sparse", "ragged", "namedtuple"}
+
+
+def fits_structure(tree: Any, leaves: int, depth: int = 0) -> bool:
+    """True of a tree that `structures.rebuilt` takes, with so many leaves."""
+    if not isinstance(tree, dict) or depth > 50:
+        return False
+    kind = tree.get("kind")
+    if kind == "none":
+        return True
+    if kind == "leaf":
+        return _is_count(tree.get("index")) and tree["index"] < leaves
+    parts = tree.get("parts")
+    if kind not in _BRANCHES or not isinstance(parts, list):
+        return False
+    if kind in ("dict", "namedtuple"):
+        keys = tree.get("keys")
+        if not isinstance(keys, list) or len(keys) != len(parts):
+            return False
+        if not all(isinstance(key, str) for key in keys):
+            return False
+    if kind == "namedtuple" and not isinstance(tree.get("type"), str):
+        return False
+    if (kind == "sparse" and len(parts) != 3) or (kind == "ragged" and len(parts) < 2):
+        return False
+    return all(fits_structure(part, leaves, depth + 1) for part in parts)
+
 
 _MOST_JSON = 200_000_000
 _LARGEST_FILE = 1 << 62
@@ -103,9 +243,8 @@ def _check_about(about: Any) -> None:
             f"it is of format {form[0]!r}, version {form[1]}; this reads {FORMAT!r}, "
             f"version {VERSION}"
         )
-    problem = forms.problem(about)
-    if problem:
-        raise _WrongError(f"golden.json is not as it was written: {printable(problem)[:500]}")
+    if wrong := wrong_form(about):
+        raise _WrongError(f"golden.json is not as it was written: {printable(wrong)[:500]}")
 
 
 def _check_unchanged(folder: str, written: dict[str, str]) -> None:
@@ -141,7 +280,7 @@ def _check_arrays(path: str) -> None:
 def _check_batches(golden: Golden) -> None:
     for mode, about in golden.about["batches"].items():
         leaves = about["leaves"]
-        if not forms.fits_structure(about["structure"], len(leaves)):
+        if not fits_structure(about["structure"], len(leaves)):
             raise _WrongError(f"the structure of the batches for {printable(mode)} is none")
         for i in range(about["count"]):
             for j, leaf in enumerate(leaves):

@@ -2,18 +2,238 @@
 
 from __future__ import annotations
 
+import html
 import json
+import math
 import sys
+from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 from xml.etree import ElementTree
 
-from estimator2strategy.tools.golden.page import page
-from estimator2strategy.tools.golden.recorder.folder import RecordError
+import numpy as np
+
+from estimator2strategy.tools.golden.recorder.options import RecordError
 from estimator2strategy.tools.golden.result import EQUAL, CheckStatus, Comparison
-from estimator2strategy.tools.golden.summary import closing, headline, rows
+from estimator2strategy.tools.golden.training_tier import LATER_LOSS, Quantity, Training
 from estimator2strategy.tools.untrusted import printable
 from estimator2strategy.tools.untrusted.printable import printable_lines
+
+
+def rows(comparison: Comparison) -> list[tuple[str, str, CheckStatus, str, str, str]]:
+    """Tier, check, status, slack, tolerance, detail; the tier only in the first of its rows."""
+    return [
+        (tier.name if i == 0 else "", c.what, c.status, c.slack, c.tolerance, c.detail)
+        for tier in comparison.tiers
+        for i, c in enumerate(tier.checks)
+    ]
+
+
+def headline(comparison: Comparison) -> str:
+    """One line: what was compared, and what came of it."""
+    sides = [side.about.get("versions", {}).get("tensorflow", "?") for side in
+             (comparison.golden, comparison.here)]  # fmt: skip
+    where = f"TensorFlow {sides[0]} (golden) and {sides[1]} (here)"
+    failed = comparison.first_failure
+    if failed:
+        return f"DIFFERENT: {where} differ in tier '{failed[0].name}', {failed[1].what}"
+    left = [t.name for t in comparison.tiers if t.status is CheckStatus.UNCHECKED]
+    rest = f"; not checked: {', '.join(left)}" if left else ""
+    raced = any(side.about["train"].get("race") for side in (comparison.golden, comparison.here))
+    rest += "; the original races, see the note" if raced else ""
+    return f"the same model: {where}{rest}"
+
+
+def closing(comparison: Comparison) -> list[str]:
+    """The lines after the table: the likely cause, notes, and what all this rests on."""
+    lines = [f"likely cause: {comparison.cause}"] if comparison.cause else []
+    for side in (comparison.golden, comparison.here):
+        lines += [f"note: {note}" for note in side.about.get("notes", ())]
+    widened = [f"{tier} {factor:g} x" for tier, factor in comparison.factors.items() if factor != 1]
+    if widened:
+        lines.append(f"tolerances: {', '.join(widened)} as wide as the package's own")
+    return [*lines, "evidence: replayed on this CPU, and on emulated cores; nothing ran on a TPU"]
+
+
+_PAGE = """\
+<!DOCTYPE html>
+<html lang="en">
+<head>
+<meta charset="utf-8">
+<meta name="viewport" content="width=device-width, initial-scale=1">
+<title>e2s verify</title>
+<style>
+:root {{ color-scheme: light dark; --line: #8884; --golden: #b26a00; --here: #1565c0;
+  --passed: #2e7d32; --failed: #c62828; --explained: #b26a00; }}
+@media (prefers-color-scheme: dark) {{
+  :root {{ --golden: #ffb74d; --here: #82b1ff; --passed: #81c784; --failed: #ff8a80;
+    --explained: #ffb74d; }}
+}}
+* {{ box-sizing: border-box; }}
+body {{ font: 16px/1.5 system-ui, sans-serif; margin: 0 auto; max-width: 70rem; padding: 1rem; }}
+h1 {{ font-size: 1.3rem; overflow-wrap: anywhere; }}
+.plots {{ display: grid; gap: 1rem; grid-template-columns: repeat(auto-fit, minmax(18rem, 1fr)); }}
+figure {{ margin: 0; border: 1px solid var(--line); border-radius: .3rem; padding: .5rem; }}
+figcaption {{ font-size: .85rem; }}
+svg {{ width: 100%; height: auto; }}
+svg text {{ font: 10px system-ui, sans-serif; fill: currentColor; }}
+.axis {{ stroke: var(--line); fill: none; }}
+.golden {{ stroke: var(--golden); fill: none; stroke-width: 2.5; }}
+.here {{ fill: var(--here); stroke: none; }}
+.limit {{ stroke: var(--failed); stroke-dasharray: 4 3; fill: none; }}
+.wide {{ overflow-x: auto; }}
+table {{ border-collapse: collapse; margin-top: 1rem; font-size: .9rem; }}
+td, th {{ text-align: left; vertical-align: top; padding: .2rem .8rem .2rem 0;
+  border-bottom: 1px solid var(--line); }}
+.passed {{ color: var(--passed); }}
+.failed {{ color: var(--failed); font-weight: bold; }}
+.explained {{ color: var(--explained); }}
+</style>
+</head>
+<body>
+<h1>{headline}</h1>
+<p>{closing}</p>
+<div class="plots">
+{plots}
+</div>
+<div class="wide"><table>
+<tr><th>tier</th><th>check</th><th></th><th>slack</th><th>tolerance</th><th>detail</th></tr>
+{rows}
+</table></div>
+</body>
+</html>
+"""
+_WIDTH, _HEIGHT, _LEFT, _BOTTOM = 360, 220, 52, 26
+
+
+class Scale(NamedTuple):
+    """Maps numbers to pixels; logarithmic where `log`."""
+
+    low: float
+    high: float
+    start: float
+    end: float
+    log: bool = False
+
+    def __call__(self, value: float) -> float:
+        low, high, value = self._of(self.low), self._of(self.high), self._of(value)
+        share = (value - low) / (high - low) if high > low else 0.5
+        return self.start + min(max(share, 0.0), 1.0) * (self.end - self.start)
+
+    def _of(self, value: float) -> float:
+        return math.log10(max(value, 1e-300)) if self.log else value
+
+
+def page(comparison: Comparison) -> str:
+    """The page, as HTML."""
+    lines = [
+        f'<tr><td>{_text(tier)}</td><td>{_text(what)}</td><td class="{status.name.lower()}">'
+        f"{status.value}</td><td>{_text(slack)}</td><td>{_text(tolerance)}</td>"
+        f"<td>{_text(detail)}</td></tr>"
+        for tier, what, status, slack, tolerance, detail in rows(comparison)
+    ]
+    return _PAGE.format(
+        headline=_text(headline(comparison)),
+        closing="<br>".join(map(_text, closing(comparison))),
+        plots="\n".join(_plots(Training(comparison.golden, comparison.here))),
+        rows="\n".join(lines),
+    )
+
+
+_text = html.escape
+
+
+def _plots(training: Training) -> list[str]:
+    golden, here = training.losses()
+    steps = list(range(1, len(golden) + 1))
+    errors = LATER_LOSS.shares(golden, here)
+    return [
+        _figure(
+            "Loss at each step: the golden (line) and here (dots)", _curves(steps, golden, here)
+        ),
+        _figure(
+            "Difference of the loss as a share of its tolerance (dashed)", _errors(steps, errors)
+        ),
+        _figure(
+            "Norms of all updates of all variables: the golden's (across) and here (up); what is "
+            "the same lies on the line",
+            _scatter(*_norms(training)),
+        ),
+    ]
+
+
+def _figure(caption: str, inside: str) -> str:
+    label = html.escape(caption, quote=True)
+    return (
+        f'<figure><svg viewBox="0 0 {_WIDTH} {_HEIGHT}" role="img" aria-label="{label}">{inside}'
+        f"</svg><figcaption>{_text(caption)}</figcaption></figure>"
+    )
+
+
+def _scales(x: Sequence[float], y: Sequence[float], log: str = "") -> tuple[Scale, Scale]:
+    across = Scale(min(x), max(x), _LEFT, _WIDTH - 8, "x" in log)
+    up = Scale(min(y), max(y), _HEIGHT - _BOTTOM, 8, "y" in log)
+    return across, up
+
+
+def _axes(x: Scale, y: Scale) -> str:
+    bottom, right = _HEIGHT - _BOTTOM, _WIDTH - 8
+    return (
+        f'<path class="axis" d="M{_LEFT} 8V{bottom}H{right}"/>'
+        f'<text x="{_LEFT}" y="{_HEIGHT - 8}">{x.low:.3g}</text>'
+        f'<text x="{right}" y="{_HEIGHT - 8}" text-anchor="end">{x.high:.3g}</text>'
+        f'<text x="{_LEFT - 4}" y="{bottom}" text-anchor="end">{y.low:.3g}</text>'
+        f'<text x="{_LEFT - 4}" y="16" text-anchor="end">{y.high:.3g}</text>'
+    )
+
+
+def _dots(x: Scale, y: Scale, points: Sequence[tuple[float, float]], radius: float = 3) -> str:
+    return "".join(
+        f'<circle class="here" cx="{x(a):.1f}" cy="{y(b):.1f}" r="{radius}"/>' for a, b in points
+    )
+
+
+def _curves(steps: list[int], golden: np.ndarray, here: np.ndarray) -> str:
+    values = [v for v in (*golden, *here) if math.isfinite(v)] or [0.0]
+    x, y = _scales(steps, values)
+    finite = [(s, v) for s, v in zip(steps, golden, strict=True) if math.isfinite(v)]
+    line = "L".join(f"{x(s):.1f} {y(v):.1f}" for s, v in finite)
+    dots = [(s, v) for s, v in zip(steps, here, strict=True) if math.isfinite(v)]
+    return f'{_axes(x, y)}<path class="golden" d="M{line}"/>{_dots(x, y, dots)}'
+
+
+def _errors(steps: list[int], shares: np.ndarray) -> str:
+    least = 1e-4
+    finite = np.clip(np.nan_to_num(shares, posinf=1e6), least, 1e6)
+    x, y = _scales(steps, [least, 10.0, *finite], "y")
+    limit = f'<path class="limit" d="M{_LEFT} {y(1):.1f}H{_WIDTH - 8}"/>'
+    return f"{_axes(x, y)}{limit}{_dots(x, y, list(zip(steps, finite, strict=True)))}"
+
+
+def _norms(training: Training) -> list[np.ndarray]:
+    quiet = training.noisy(training.steps - 1)
+    kept = [name not in quiet for name in training.variables]
+    sides: list[list[np.ndarray]] = [[], []]
+    for step in range(training.steps):
+        for side, sized in zip(sides, training.sized(Quantity.UPDATES, step), strict=True):
+            side.append(sized[kept, 0])
+    golden, here = (np.concatenate(side) for side in sides)
+    shown = (golden > 0) & (here > 0)
+    # At most some hundred dots: a page is to be looked at.
+    every = max(1, int(shown.sum()) // 600)
+    return [golden[shown][::every], here[shown][::every]]
+
+
+def _scatter(golden: np.ndarray, here: np.ndarray) -> str:
+    if not len(golden):
+        return f'<text x="{_LEFT}" y="{_HEIGHT // 2}">no variable moved</text>'
+    both = [*golden, *here]
+    x, y = _scales(both, both, "xy")
+    low, high = min(both), max(both)
+    line = f"M{x(low):.1f} {y(low):.1f}L{x(high):.1f} {y(high):.1f}"
+    dots = _dots(x, y, list(zip(golden, here, strict=True)), 2)
+    return f'{_axes(x, y)}<path class="golden" d="{line}"/>{dots}'
+
 
 NAMES = ("text", "json", "junit", "html")
 _STYLES = {

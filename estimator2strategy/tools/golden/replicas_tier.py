@@ -16,9 +16,9 @@ import tensorflow as tf
 from estimator2strategy.engine.runtime import devices
 from estimator2strategy.estimator import tpu
 from estimator2strategy.estimator.tpu_checks import NotSummedError
+from estimator2strategy.tools.golden.recorder.batches import is_dense, rebuilt
 from estimator2strategy.tools.golden.recorder.feeds import TrainFeed
-from estimator2strategy.tools.golden.recorder.folder import Golden
-from estimator2strategy.tools.golden.recorder.structures import is_dense, rebuilt
+from estimator2strategy.tools.golden.recorder.options import Golden
 from estimator2strategy.tools.golden.result import (
     Check,
     CheckStatus,

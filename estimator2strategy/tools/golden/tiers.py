@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from estimator2strategy.tools.golden.causes import cause_of
 from estimator2strategy.tools.golden.result import (
     EQUAL,
     Check,
@@ -23,6 +22,7 @@ from estimator2strategy.tools.golden.training_tier import (
     LOSS,
     Training,
     all_steps,
+    cause_of,
     one_step,
 )
 

@@ -27,17 +27,15 @@ from estimator2strategy.engine.runtime.requested_job import (
 )
 from estimator2strategy.tools.golden import output, tiers
 from estimator2strategy.tools.golden.opened import read
-from estimator2strategy.tools.golden.recorder.folder import (
+from estimator2strategy.tools.golden.recorder.options import (
     PARTS,
     Golden,
     RecordError,
-    unpacked,
-)
-from estimator2strategy.tools.golden.recorder.options import (
     add_parts,
     add_source,
     parts_of,
     source_of,
+    unpacked,
 )
 from estimator2strategy.tools.golden.result import (
     Check,
@@ -239,7 +237,7 @@ def verified(
     with put_off.without_collections():
         from estimator2strategy.engine.runtime import devices
         from estimator2strategy.tools.golden import here as here_lib
-        from estimator2strategy.tools.golden.recorder.command import record
+        from estimator2strategy.tools.golden.recorder.programs import record
 
     if cores:
         devices.emulate(cores)

@@ -4,6 +4,8 @@ Example:
 
     migrated = apply(text, chosen, path="train.py", tier=SafetyTier.SAFE)
     migrated.text, migrated.counts
+
+A codemod takes its own marks away before it looks at a file, and sets those that are still due.
 """
 
 from __future__ import annotations
@@ -12,18 +14,74 @@ import ast
 import collections
 import dataclasses
 import functools
+import io
+import re
 import time
 from collections.abc import Callable, Iterable, Sequence
 
-from estimator2strategy.tools.migrate import todo
-from estimator2strategy.tools.migrate.codemod import (
-    Change,
-    Codemod,
-    SafetyTier,
-    Todo,
-)
+from estimator2strategy.tools.migrate.codemod import Change, Codemod, SafetyTier, Todo
 from estimator2strategy.tools.migrate.module import Facts, Module, with_imports
 from estimator2strategy.tools.migrate.program import ProgramFiles, Texts
+from estimator2strategy.tools.reader.python_files import comments
+
+MARK = re.compile(r"^\s*# TODO\(e2s\): (?P<codemod>[a-z0-9-]+): (?P<message>.*?)\s*$")
+
+
+def without_marks(text: str, codemod: str) -> str:
+    """The text without the marks of a codemod."""
+    if f"# TODO(e2s): {codemod}: " not in text:
+        return text
+    lines = list(io.StringIO(text, newline=""))
+    for number in comments(text):
+        match = MARK.match(lines[number - 1])
+        if match and match["codemod"] == codemod:
+            lines[number - 1] = ""
+    return "".join(lines)
+
+
+def with_marks(module: Module, codemod: str, todos: Iterable[Todo]) -> str:
+    """The module's text with a mark above the statement of each of these."""
+    lines = list(module.lines)
+    newline = "\r\n" if "\r\n" in module.text else "\n"
+    marks: dict[int, list[str]] = {}
+    for todo in todos:
+        number = _first_line(module, todo.node)
+        line = lines[number - 1]
+        indent = line[: len(line) - len(line.lstrip())]
+        mark = f"{indent}# TODO(e2s): {codemod}: {todo.message}{newline}"
+        if mark not in (*marks.get(number, ()), *lines[: number - 1][-1:]):
+            marks.setdefault(number, []).append(mark)
+    for number, written in marks.items():
+        lines[number - 1] = "".join([*written, lines[number - 1]])
+    return "".join(lines)
+
+
+def marks(text: str) -> list[tuple[int, str, str]]:
+    """(line, codemod, message) of each mark."""
+    if "# TODO(e2s): " not in text:
+        return []
+    lines = list(io.StringIO(text, newline=""))
+    found = []
+    for number in sorted(comments(text)):
+        match = MARK.match(lines[number - 1])
+        if match:
+            found.append((number, match["codemod"], match["message"]))
+    return found
+
+
+def _first_line(module: Module, node: ast.AST) -> int:
+    """The first line of the statement around a node that begins where its line begins."""
+    statement = module.statement(node)
+    while True:
+        decorators = getattr(statement, "decorator_list", None) or []
+        number = min([statement.lineno, *(d.lineno for d in decorators)])
+        column = statement.col_offset
+        before = module.lines[number - 1].encode()[:column] if not decorators else b""
+        outer = getattr(statement, "parent", None)
+        if not before.strip() or outer is None or isinstance(outer, ast.Module):
+            return number
+        statement = module.statement(outer)
+
 
 # How often a codemod may find something in what it made itself: calls in calls in calls.
 _ROUNDS = 100
@@ -70,7 +128,7 @@ class MigratedFile:
     @functools.cached_property
     def marks(self) -> tuple[Mark, ...]:
         """The places left to the user."""
-        return tuple(Mark(*found) for found in todo.marks(self.text))
+        return tuple(Mark(*found) for found in marks(self.text))
 
     @property
     def changed(self) -> bool:
@@ -129,7 +187,7 @@ def apply(
         if not codemod.may_find(text):
             continue
         if codemod.is_of_program:
-            texts = Texts([path], {path: todo.without_marks(text, codemod.name)}.__getitem__)
+            texts = Texts([path], {path: without_marks(text, codemod.name)}.__getitem__)
             found = apply_together(texts, path, codemod, tier=tier, facts=facts)
             migrated = migrated.then(found[path])
         else:
@@ -141,7 +199,7 @@ def _apply(
     text: str, codemod: Codemod, parsed: Callable[[str], Module], tier: SafetyTier, until: float
 ) -> MigratedFile:
     before = text
-    text = todo.without_marks(text, codemod.name)
+    text = without_marks(text, codemod.name)
     counts: collections.Counter[tuple[str, SafetyTier]] = collections.Counter()
     withheld: collections.Counter[str] = collections.Counter()
     for _ in range(_ROUNDS):
@@ -150,7 +208,7 @@ def _apply(
         found = _Found(codemod, module, tier)
         if not found.wanted:
             withheld[codemod.name] += found.withheld
-            text = todo.with_marks(module, codemod.name, found.todos)
+            text = with_marks(module, codemod.name, found.todos)
             return MigratedFile(before, text, counts, withheld)
         innermost = _innermost(found.wanted)
         counts += _counted(innermost, codemod)
@@ -242,7 +300,7 @@ class _Found:
             by_module.setdefault(program.module_of(mark.node) or self._module, []).append(mark)
         found = {}
         for module, todos in by_module.items():
-            text = todo.with_marks(module, self._codemod.name, todos)
+            text = with_marks(module, self._codemod.name, todos)
             of_start = {self._codemod.name: self.withheld} if module is self._module else {}
             found[module.source.path] = MigratedFile(
                 module.text, text, withheld=collections.Counter(of_start)
@@ -281,7 +339,7 @@ def _made(module: Module, changes: Sequence[Change], codemod: Codemod) -> str:
     except SyntaxError as error:
         raise RuntimeError(f"{codemod.name} made line {error.lineno} unreadable") from error
     for done in codemod.settles:
-        text = todo.without_marks(text, done)
+        text = without_marks(text, done)
     return text
 
 

@@ -2,17 +2,15 @@
 
 Example:
 
-    @codemod(
-        "no-such-thing", stage=2, tier=SafetyTier.SAFE, title="tf.no_such_thing to tf.thing",
-        why="...", proof="...",
-    )
+    @codemod("no-such-thing", stage=2, tier=SafetyTier.SAFE)
     def find(module):
         for call in module.calls("tf.no_such_thing"):
             yield module.replace(call.node, "tf.thing()")
 
-`codemods/samples/no-such-thing.md` has programs that it changes, each before and after, and
-programs that it leaves alone. Where a codemod cannot decide, it yields a `Todo`. It is called again
-on its own result until it finds nothing more, so it must not find code that it has made itself.
+`codemods/samples/no-such-thing.md` says what it does, why, and what proves it. It has programs that
+the codemod changes, each before and after, and programs that it leaves alone. Where a codemod cannot
+decide, it yields a `Todo`. It is called again on its own result until it finds nothing more, so it
+must not find code that it has made itself.
 """
 
 from __future__ import annotations
@@ -28,7 +26,23 @@ from typing import TYPE_CHECKING, Any
 from estimator2strategy.tools.check.rule import blocks, sections
 from estimator2strategy.tools.migrate import codemods as package
 from estimator2strategy.tools.migrate.change import Change, SafetyTier, Todo
-from estimator2strategy.tools.migrate.stages import STAGES
+
+# Stage -> what it does. 0 and 1 change no file.
+STAGES = {
+    0: "look",
+    1: "run it unchanged",
+    2: "change the import, and the names that are only spelled otherwise",
+    3: "metrics to Keras",
+    4: "inputs to dataset functions",
+    5: "optimizer and learning rate to Keras",
+    6: "layers to keras.layers",
+    7: "a strategy, callbacks and a Keras training loop",
+    8: "do without this package",
+}
+
+# Stage -> the command that is all of it.
+WITHOUT_CHANGES = {0: "e2s check PATH", 1: "e2s run PROGRAM"}
+
 
 if TYPE_CHECKING:
     from estimator2strategy.tools.migrate.module import Module
@@ -52,9 +66,6 @@ class Codemod:
         name: Its name on the command line: "metrics-to-keras".
         stage: The rung of the ladder that it belongs to.
         tier: The certainty of its changes, unless a change has its own.
-        title: Its effect, in one line.
-        why: The facts that it relies on, and the cases that it leaves alone.
-        proof: The evidence that the program does the same (or, for review, what may differ).
         find: Finds its cases in a file.
         settles: Codemods whose marks say nothing any more in a file that it has changed.
         words: A file without any of these words has nothing for it; without words, each may have.
@@ -64,9 +75,6 @@ class Codemod:
     name: str
     stage: int
     tier: SafetyTier
-    title: str
-    why: str
-    proof: str
     find: Callable[[Module], Iterable[Change | Todo]]
     settles: tuple[str, ...] = ()
     words: tuple[str, ...] = ()
@@ -78,20 +86,44 @@ class Codemod:
             return True
         return f"# TODO(e2s): {self.name}:" in text
 
-    @functools.cached_property
+    @property
+    def title(self) -> str:
+        """Its effect, in one line."""
+        return _flat(self._page.partition("## ")[0].partition("\n")[2])
+
+    @property
+    def why(self) -> str:
+        """The facts that it relies on, and the cases that it leaves alone."""
+        return _flat(self._sections["Why"])
+
+    @property
+    def proof(self) -> str:
+        """The evidence that the program does the same (or, for review, what may differ)."""
+        return _flat(self._sections["Proof"])
+
+    @property
     def samples(self) -> tuple[Sample, ...]:
         """Programs that it changes, before and after."""
-        found = self._programs("Changed")
-        return tuple(map(Sample, found[::2], found[1::2]))
+        programs = blocks(self._sections["Changed"])
+        return tuple(map(Sample, programs[::2], programs[1::2]))
 
     @property
     def unchanged(self) -> list[str]:
         """Programs that it must leave as they are."""
-        return self._programs("Unchanged")
+        return blocks(self._sections["Unchanged"])
 
-    def _programs(self, section: str) -> list[str]:
+    @functools.cached_property
+    def _page(self) -> str:
         path = Path(package.__path__[0]) / "samples" / f"{self.name}.md"
-        return blocks(sections(path.read_text(encoding="utf-8"))[section])
+        return path.read_text(encoding="utf-8")
+
+    @property
+    def _sections(self) -> dict[str, str]:
+        return sections(self._page)
+
+
+def _flat(text: str) -> str:
+    return " ".join(text.split())
 
 
 _REGISTRY: dict[str, Codemod] = {}

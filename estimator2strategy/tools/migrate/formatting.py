@@ -4,19 +4,65 @@
 
 If the project has settings for a formatter, it formats the file. If not, one that is installed
 formats the lines that have changed. Without either the text stays as the codemods wrap it.
+
+    in_units("def f():\n    return 1", "  ")
+
+Codemods write with four spaces.
 """
 
 from __future__ import annotations
 
 import ast
 import difflib
+import io
 import os
 import shutil
 import subprocess
 import sys
 from pathlib import Path
 
-from estimator2strategy.tools.migrate.model_class import line_limit
+from estimator2strategy.tools.migrate.model_class import wrapping
+
+# The indentation in which codemods write.
+OWN = "    "
+
+
+def unit_of(tree: ast.Module) -> str:
+    """The white space by which the first block of a file is indented; ours if there is none."""
+    for node in ast.walk(tree):
+        body = getattr(node, "body", None)
+        if isinstance(node, ast.stmt) and isinstance(body, list) and body[0].lineno > node.lineno:
+            return " " * (body[0].col_offset - node.col_offset)
+    return OWN
+
+
+def in_units(text: str, unit: str) -> str:
+    """Statements that are indented by four spaces, with blocks indented by `unit`."""
+    if unit == OWN:
+        return text
+    tree = ast.parse(text)
+    depth_of = {}  # of the lines of a statement, which may stand deeper than it
+    for node in ast.walk(tree):
+        if isinstance(node, ast.stmt):
+            body = getattr(node, "body", None)
+            last = body[0].lineno - 1 if body else node.end_lineno or node.lineno
+            for number in range(node.lineno, last + 1):
+                depth_of[number] = node.col_offset // len(OWN)
+    kept, written = lines_in_strings(tree), []
+    for number, line in enumerate(io.StringIO(text, newline=""), 1):
+        code = line.lstrip()
+        own = (len(line) - len(code)) // len(OWN)
+        depth = own if code.startswith("#") else depth_of.get(number, own)
+        is_kept = number in kept or not code
+        written.append(line if is_kept else unit * depth + line[len(OWN) * depth :])
+    return "".join(written)
+
+
+def lines_in_strings(tree: ast.Module) -> set[int]:
+    """The numbers of the lines that begin in a string."""
+    strings = (n for n in ast.walk(tree) if isinstance(n, (ast.Constant, ast.JoinedStr)))
+    return {line for n in strings for line in range(n.lineno + 1, (n.end_lineno or 0) + 1)}
+
 
 _SECONDS = 60
 _TOOLS = ("ruff", "black")
@@ -25,7 +71,7 @@ _TOOLS = ("ruff", "black")
 def tidied(text: str, before: str, path: str) -> str:
     """The text of a file with sorted imports, in the shape that its project gives to code."""
     text = with_sorted_imports(text, path)
-    configured = line_limit.formatter(path)
+    configured = wrapping.formatter(path)
     for name in [configured] if configured else _TOOLS:
         tool = _installed(name)
         if tool is not None:
@@ -117,7 +163,7 @@ class _Own:
     """
 
     def __init__(self, path: str):
-        self._folders = list(line_limit.folders(path))
+        self._folders = list(wrapping.folders(path))
 
     def order(self, node: ast.Import | ast.ImportFrom) -> tuple[int, bool, str]:
         """The place of an import among others."""
@@ -152,7 +198,7 @@ def _by_ruff(tool: str, text: str, before: str, path: str, *, whole: bool) -> st
         rules = ["--select", "I", "--fix", "--exit-zero", "--quiet", "--force-exclude"]
         text = _output([tool, "check", *rules, *end], text)
         return _output([tool, "format", "--quiet", "--force-exclude", *end], text)
-    limit = f"line-length={line_limit.of(path)}"
+    limit = f"line-length={wrapping.of(path)}"
     for first, last in reversed(_changed(before, text)):
         some = ["--isolated", "--config", limit, f"--range={first}-{last + 1}"]
         text = _output([tool, "format", "--quiet", *some, *end], text)
@@ -162,7 +208,7 @@ def _by_ruff(tool: str, text: str, before: str, path: str, *, whole: bool) -> st
 def _by_black(tool: str, text: str, before: str, path: str, *, whole: bool) -> str:
     options = ["--quiet", "--stdin-filename", path]
     if not whole:
-        options += [f"--line-length={line_limit.of(path)}"]
+        options += [f"--line-length={wrapping.of(path)}"]
         options += [f"--line-ranges={first}-{last}" for first, last in _changed(before, text)]
     return _output([tool, *options, "-"], text)
 

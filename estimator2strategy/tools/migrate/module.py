@@ -21,7 +21,7 @@ from typing import Any
 
 from estimator2strategy.engine.names import name_table as facade
 from estimator2strategy.tools.migrate.change import Change
-from estimator2strategy.tools.migrate.indentation import in_units, lines_in_strings, unit_of
+from estimator2strategy.tools.migrate.formatting import in_units, lines_in_strings, unit_of
 from estimator2strategy.tools.reader.project import Project
 from estimator2strategy.tools.reader.python_files import MOST_TOGETHER, parse
 from estimator2strategy.tools.reader.source import (

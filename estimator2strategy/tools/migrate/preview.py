@@ -17,9 +17,8 @@ from estimator2strategy.legacy import python2
 from estimator2strategy.tools.migrate import era
 from estimator2strategy.tools.migrate.codemod import Codemod, SafetyTier
 from estimator2strategy.tools.migrate.files import NotebookFile, TextFile, read
-from estimator2strategy.tools.migrate.migration import Migration
+from estimator2strategy.tools.migrate.migration import Migration, Place, Plan, shown
 from estimator2strategy.tools.migrate.module import Facts
-from estimator2strategy.tools.migrate.plan import Place, Plan, shown
 from estimator2strategy.tools.reader.project import Project
 from estimator2strategy.tools.reader.python_files import (
     UNREADABLE,

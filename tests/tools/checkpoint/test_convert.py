@@ -20,7 +20,7 @@ from estimator2strategy.tools.checkpoint.checkpoint_command import main
 from estimator2strategy.tools.checkpoint.conversion import UndecidedError, convert
 from estimator2strategy.tools.checkpoint.opening import open_store
 from estimator2strategy.tools.checkpoint.store import Format
-from estimator2strategy.tools.golden.recorder.folder import Golden
+from estimator2strategy.tools.golden.recorder.options import Golden
 
 tf1 = tf.compat.v1
 TESTS = Path(__file__).parents[2]

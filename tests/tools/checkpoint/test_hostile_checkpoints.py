@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 from estimator2strategy.errors import CheckpointError
-from estimator2strategy.tools.checkpoint import keras_config, keras_probe
+from estimator2strategy.tools.checkpoint import keras_file, keras_probe
 from estimator2strategy.tools.checkpoint.checkpoint_command import main
 from estimator2strategy.tools.checkpoint.opening import open_store
 from tests.tools.golden.parity_replay import GOLDENS
@@ -141,12 +141,12 @@ def config(path, *layers):
 
 def test_a_keras_archive_that_runs_code_or_reads_files_is_not_loaded(tmp_path):
     path = tmp_path / "x.keras"
-    assert keras_config.is_plain(config(path, ("keras.layers", "Dense")))
-    assert not keras_config.is_plain(config(path, ("keras.layers", "Lambda")))
-    assert not keras_config.is_plain(config(path, ("keras.layers", "StringLookup")))
-    assert not keras_config.is_plain(config(path, ("os", "system")))
+    assert keras_file.is_plain(config(path, ("keras.layers", "Dense")))
+    assert not keras_file.is_plain(config(path, ("keras.layers", "Lambda")))
+    assert not keras_file.is_plain(config(path, ("keras.layers", "StringLookup")))
+    assert not keras_file.is_plain(config(path, ("os", "system")))
     path.write_bytes(b"PK")
-    assert not keras_config.is_plain(str(path))
+    assert not keras_file.is_plain(str(path))
 
 
 @pytest.mark.parametrize(

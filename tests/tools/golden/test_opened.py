@@ -15,8 +15,8 @@ import numpy as np
 import pytest
 
 from estimator2strategy.tools.golden import opened, verify
-from estimator2strategy.tools.golden.recorder.folder import RecordError
-from estimator2strategy.tools.golden.recorder.structures import rebuilt
+from estimator2strategy.tools.golden.recorder.batches import rebuilt
+from estimator2strategy.tools.golden.recorder.options import RecordError
 from estimator2strategy.tools.untrusted import archives
 from tests.tools.golden.parity_replay import GOLDENS
 

@@ -15,16 +15,8 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
-from estimator2strategy.tools.golden import one_file, verify
-from estimator2strategy.tools.golden.recorder import (
-    again,
-    batches,
-    draws,
-    feeds,
-    folder,
-    programs,
-    structures,
-)
+from estimator2strategy.tools.golden import record_command, verify
+from estimator2strategy.tools.golden.recorder import batches, feeds, options, programs
 from tests import fresh
 from tests.tools.golden.parity_replay import GOLDENS, TESTS
 
@@ -43,13 +35,13 @@ def e2s(*arguments, cwd):
 
 
 def test_the_one_file_is_python_3_6():
-    ast.parse(one_file.source(), feature_version=(3, 6))
+    ast.parse(record_command.source(), feature_version=(3, 6))
 
 
 def test_the_one_file_needs_tensorflow_and_numpy_alone():
     imported = {
         alias.name.partition(".")[0]
-        for node in ast.walk(ast.parse(one_file.source()))
+        for node in ast.walk(ast.parse(record_command.source()))
         if isinstance(node, ast.Import)
         for alias in node.names
     }
@@ -59,14 +51,14 @@ def test_the_one_file_needs_tensorflow_and_numpy_alone():
 def test_the_one_file_defines_each_name_once():
     names = [
         node.name
-        for node in ast.parse(one_file.source()).body
+        for node in ast.parse(record_command.source()).body
         if isinstance(node, (ast.FunctionDef, ast.ClassDef))
     ]
     assert len(names) == len(set(names))
 
 
 def test_the_one_file_says_where_it_must_run(tmp_path):
-    (tmp_path / "record.py").write_text(one_file.source())
+    (tmp_path / "record.py").write_text(record_command.source())
     ran = subprocess.run(
         [fresh.python(), "record.py", "m:model_fn", "--input", "m:input_fn"],
         cwd=tmp_path,
@@ -84,15 +76,15 @@ def test_the_one_file_says_where_it_must_run(tmp_path):
     np.array(2.5),
 ])  # fmt: skip
 def test_arrays_come_back_as_they_were(array, tmp_path):
-    np.savez(tmp_path / "a.npz", **folder.packed("x/y", array))
-    found = folder.unpacked(np.load(tmp_path / "a.npz"), "x/y")
+    np.savez(tmp_path / "a.npz", **options.packed("x/y", array))
+    found = options.unpacked(np.load(tmp_path / "a.npz"), "x/y")
     assert found.dtype == array.dtype
     np.testing.assert_array_equal(found, array)
 
 
 def test_bfloat16_comes_back_in_float32():
     array = np.array([1.5, -2.0]).astype(tf.bfloat16.as_numpy_dtype)
-    found = folder.unpacked(folder.packed("x", array), "x")
+    found = options.unpacked(options.packed("x", array), "x")
     assert found.tolist() == [1.5, -2.0]
 
 
@@ -106,8 +98,8 @@ def test_structures_come_back_as_they_were():
         tf.ragged.constant([[5], [6, 7]]),
     )
     leaves: list = []
-    tree = json.loads(json.dumps(structures.flattened(value, leaves)))
-    features, pair, ragged = structures.rebuilt(tree, leaves)
+    tree = json.loads(json.dumps(batches.flattened(value, leaves)))
+    features, pair, ragged = batches.rebuilt(tree, leaves)
     assert list(features) == ["b", "a"]
     assert features["a"][1] is None
     assert isinstance(pair, Pair)
@@ -121,7 +113,7 @@ def test_random_ops_are_fed_the_same_at_each_step_again():
         uniform = tf1.random_uniform([size, 2])
         normal = tf1.random_normal([3]) + tf1.truncated_normal([3])
         unused = tf1.random_uniform([1])
-        found = draws.Draws([uniform.op, normal.op])
+        found = batches.Draws([uniform.op, normal.op])
         feeds = [found.feed(session, step, {size: 4}) for step in (0, 0, 1)]
         values = [session.run([uniform, normal], {size: 4, **feed}) for feed in feeds]
     assert [draw["shape"] for draw in found.about()] == [[4, 2], [3], [3]]
@@ -138,7 +130,7 @@ def test_random_ops_in_a_loop_are_named_as_not_controlled():
             end = tf1.while_loop(
                 lambda i, x: i < 2, lambda i, x: (i + 1, x + tf1.random_uniform([])), (0, 0.0)
             )[1]
-            found = draws.Draws([end.op])
+            found = batches.Draws([end.op])
     finally:
         tf1.enable_control_flow_v2()
     assert found.ops == []
@@ -225,7 +217,7 @@ def test_a_program_that_cannot_be_recorded_is_named(program, said, tmp_path, mon
     platform = object.__new__(programs.Platform)  # there is no Estimator in this TensorFlow
     platform.classes, platform.FinalExporter = set(), types.SimpleNamespace(export=None)
     recorder = types.SimpleNamespace(done=set(), leave_out=_raise)
-    with pytest.raises(folder.RecordError, match=said):
+    with pytest.raises(options.RecordError, match=said):
         programs.record_program(platform, recorder, program)
 
 
@@ -312,7 +304,7 @@ def _changed_at_random(session, times):
     moved = tf1.get_variable("moved", initializer=[1.0])
     train_op = tf.group(steady.assign_add([0.5, 0.5]), moved.assign(tf1.random_normal([1])))
     session.run(tf1.global_variables_initializer())
-    made = again.Again()
+    made = feeds.Again()
     made.begin(uncontrolled=[])
     variables, spec = [steady, moved], types.SimpleNamespace(train_op=train_op, loss=loss)
     for _ in range(times):
@@ -337,7 +329,7 @@ def test_a_step_that_races_is_found_by_running_it_again_and_leaves_no_trace():
 def test_a_step_with_random_ops_that_are_not_fed_or_with_python_is_not_run_again():
     with tf.Graph().as_default(), tf1.Session():
         tf1.py_func(lambda: 1.0, [], tf.float32)
-        made = again.Again()
+        made = feeds.Again()
         made.begin(uncontrolled=[])
         assert made._left == 0
 

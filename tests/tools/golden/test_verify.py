@@ -11,12 +11,7 @@ import pytest
 import tensorflow as tf
 
 from estimator2strategy.estimator import Estimator
-from estimator2strategy.tools.golden import (
-    output,
-    page,
-    tiers,
-    verify,
-)
+from estimator2strategy.tools.golden import output, tiers, verify
 from estimator2strategy.tools.golden.recorder.feeds import Feed
 from tests.tools.golden.parity_replay import GOLDENS, details, program, replayed, statuses
 
@@ -206,7 +201,7 @@ def test_padding_that_is_kept_is_found_in_evaluation(monkeypatch):
 
 
 def test_the_page_has_its_plots_in_itself(whole):
-    text = page.page(whole)
+    text = output.page(whole)
     assert text.count("<svg") == 3
     assert not re.search(r"https?://|<script|<link|<img", text)
     assert text.count("<circle") > 3 * 20

@@ -10,10 +10,9 @@ from pathlib import Path
 
 import pytest
 
-from estimator2strategy.tools.migrate import era, todo
-from estimator2strategy.tools.migrate.apply import apply
-from estimator2strategy.tools.migrate.codemod import SafetyTier, codemods
-from estimator2strategy.tools.migrate.stages import WITHOUT_CHANGES
+from estimator2strategy.tools.migrate import era
+from estimator2strategy.tools.migrate.apply import apply, marks
+from estimator2strategy.tools.migrate.codemod import WITHOUT_CHANGES, SafetyTier, codemods
 from estimator2strategy.tools.reader.project import Project
 from estimator2strategy.tools.reader.python_files import parse
 
@@ -88,7 +87,7 @@ def test_safe_tier_leaves_out_what_needs_a_review(codemod):
 def test_mark_goes_when_its_reason_is_gone():
     star = "import tensorflow as tf\nfrom tensorflow import *\n\nx = tf.log(1.0)\n"
     marked = migrated(codemods()["imports"], star).text
-    assert [codemod for _, codemod, _ in todo.marks(marked)] == ["imports"]
+    assert [codemod for _, codemod, _ in marks(marked)] == ["imports"]
     named = marked.replace("import *", "import exp")
     assert migrated(codemods()["imports"], named).text == (
         "import estimator2strategy.tf1 as tf\n"

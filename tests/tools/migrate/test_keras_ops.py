@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 import tensorflow.compat.v1 as tf
 
-from estimator2strategy.tools.migrate.model_class import keras_ops
+from estimator2strategy.tools.migrate.model_class import rewriting
 from estimator2strategy.tools.migrate.model_class.rewriting import Rewriter
 from estimator2strategy.tools.migrate.module import Module
 
@@ -53,12 +53,12 @@ CALLS = {
 def rewritten(text):
     module = Module.parse("program.py", f"import tensorflow as tf\n\ny = {text}\n")
     node = next(n for n in ast.walk(module.source.tree) if isinstance(n, ast.Assign)).value
-    return Rewriter(module, (keras_ops.rule,)).text(node)
+    return Rewriter(module, (rewriting.rule,)).text(node)
 
 
-@pytest.mark.parametrize("name", keras_ops.ROWS)
+@pytest.mark.parametrize("name", rewriting.ROWS)
 def test_an_op_gives_the_same_values_and_dtype(name):
-    row = keras_ops.ROWS[name]
+    row = rewriting.ROWS[name]
     arguments = "a, b" if row.first == 2 else "a"
     before = CALLS.get(name, f"{name}({arguments})")
     after = rewritten(before)

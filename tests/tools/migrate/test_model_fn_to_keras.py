@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from estimator2strategy.tools.migrate.model_class import line_limit
+from estimator2strategy.tools.migrate.model_class import wrapping
 from estimator2strategy.tools.migrate.model_class.wrapping import wrapped
 from tests.tools.migrate.test_estimator_to_fit import migrated
 
@@ -219,6 +219,6 @@ def test_lines_are_broken_as_black_breaks_them(code, lines):
 def test_the_limit_of_lines_is_the_projects(name, text, tmp_path):
     (tmp_path / ".git").mkdir()
     (tmp_path / name).write_text(text)
-    assert line_limit.of(tmp_path / "trainer.py") == 99
+    assert wrapping.of(tmp_path / "trainer.py") == 99
     (tmp_path / "other" / ".git").mkdir(parents=True)
-    assert line_limit.of(tmp_path / "other" / "trainer.py") == line_limit.DEFAULT
+    assert wrapping.of(tmp_path / "other" / "trainer.py") == wrapping.DEFAULT

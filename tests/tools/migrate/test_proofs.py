@@ -14,24 +14,18 @@ from estimator2strategy.engine.names import tables
 from estimator2strategy.tf1.facade import namespace
 from estimator2strategy.tools.migrate.apply import apply
 from estimator2strategy.tools.migrate.codemod import codemods
-from estimator2strategy.tools.migrate.codemods import (
-    arguments,
-    contrib,
-    gfile,
-    hooks_to_callbacks,
-    renames,
-)
+from estimator2strategy.tools.migrate.codemods import hooks_to_callbacks, new_calls, new_names
 from tests.strategies import mirrored
 
-RENAMES = sorted(renames.table().items())
+RENAMES = sorted(new_names.table().items())
 CONTRIB = sorted(
-    (name, contrib.home(row))
+    (name, new_names.home(row))
     for name, row in tables.contrib().symbols.items()
-    if row.status != "refused" and contrib.home(row)
+    if row.status != "refused" and new_names.home(row)
 )
 ARGUMENTS = [
     (function, old, new)
-    for old, (new, functions) in arguments.ARGUMENTS.items()
+    for old, (new, functions) in new_calls.ARGUMENTS.items()
     for function in functions
 ]
 
@@ -81,10 +75,10 @@ def test_function_takes_both_names_of_an_argument(function, old, new):
     assert new in taken
 
 
-@pytest.mark.parametrize("old", sorted(gfile._NAMES))
+@pytest.mark.parametrize("old", sorted(new_calls._NAMES))
 def test_gfile_functions_exist_under_both_names(old):
     assert callable(reached(f"tf.gfile.{old}"))
-    assert callable(reached(f"tf.io.gfile.{gfile._NAMES[old]}"))
+    assert callable(reached(f"tf.io.gfile.{new_calls._NAMES[old]}"))
 
 
 @pytest.mark.parametrize("shape", [[7], [3, 4], [5, 5, 2, 8]])

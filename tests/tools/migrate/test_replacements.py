@@ -15,7 +15,7 @@ from benchmarks import replacements as compared
 from estimator2strategy.tf1.facade import namespace
 from estimator2strategy.tools.migrate.apply import apply
 from estimator2strategy.tools.migrate.codemod import codemods
-from estimator2strategy.tools.migrate.codemods import keras3_lookups
+from estimator2strategy.tools.migrate.codemods import new_names
 from pages import replacements
 
 pytestmark = [
@@ -197,8 +197,8 @@ def test_stage_8_marks_each_optimizer_that_trains_looked_up_rows_otherwise():
             if situations & set(replacements.differing(recorded["keras3"])):
                 differ.setdefault(name, set()).add(row.written.partition("(")[0])
     del differ["Lion"]  # no optimizer of tf-keras becomes this one
-    assert differ.keys() == keras3_lookups._OPTIMIZERS.keys()
-    for name, (_, written) in keras3_lookups._OPTIMIZERS.items():
+    assert differ.keys() == new_names._OPTIMIZERS.keys()
+    for name, (_, written) in new_names._OPTIMIZERS.items():
         assert written in differ[name]
 
 

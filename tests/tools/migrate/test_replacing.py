@@ -10,8 +10,7 @@ import time
 import pytest
 
 from estimator2strategy.tools.migrate import apply, files, migrate_command
-from estimator2strategy.tools.migrate.files import RefusedError
-from estimator2strategy.tools.migrate.replacing import replace_all
+from estimator2strategy.tools.migrate.files import RefusedError, replace_all
 
 LEGACY = "import tensorflow as tf\nx = tf.to_float(1)\n"
 

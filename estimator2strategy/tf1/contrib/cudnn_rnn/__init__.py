@@ -1,7 +1,7 @@
-"""`tf.contrib.cudnn_rnn` of TF 1.15: its layers as plain ops, for any device (`plain_layers.py`).
+"""`tf.contrib.cudnn_rnn` of TF 1.15: its layers and cells as plain ops (`plain_layers.py`).
 
-Their weights are in one buffer, as cuDNN has them, or by cell (`weight_buffers.py`);
-`compatible_cells.py` has the cells that run them elsewhere. Nothing calls cuDNN.
+Their weights are in one buffer, as cuDNN has them, or by cell (`weight_buffers.py`).
+Nothing calls cuDNN.
 
 Refused: the saveables and the converters of formats; a layer has its own in `.saveable`.
 """

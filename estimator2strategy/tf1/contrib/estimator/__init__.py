@@ -1,7 +1,7 @@
 """`tf.contrib.estimator` of TF 1.15.
 
-`model_changes.py` changes an Estimator or an optimizer, `towers.py` and `tower_specs.py` copy a
-model to the devices of a machine, and `recurrent_models.py` has `RNNClassifier` and `RNNEstimator`.
+`changed_models.py` changes an Estimator or an optimizer, and has `RNNClassifier` and
+`RNNEstimator`; `towers.py` copies a model to the devices of a machine.
 Heads, hooks and early stopping live on in `tf.estimator` and come from there.
 
 Refused: boosted trees, whose kernels TensorFlow has lost.

@@ -15,16 +15,19 @@ from typing import Any, NamedTuple, cast
 import tensorflow as tf
 
 from estimator2strategy.tf1.contrib import lookup
-from estimator2strategy.tf1.contrib.layers.column_bases import Column, DenseColumn, Get, IdColumn
-from estimator2strategy.tf1.contrib.layers.column_lookups import (
+from estimator2strategy.tf1.contrib.layers.looked_up_columns import (
+    Column,
+    DenseColumn,
+    Get,
+    IdColumn,
     counts,
+    crossed,
     looked_up,
     matrix,
     scattered_embedding_lookup_sparse,
     shared_variable_of,
     variable_of,
 )
-from estimator2strategy.tf1.contrib.layers.crossed_features import crossed
 
 
 class _SparseIdLookupConfig(NamedTuple):

@@ -12,8 +12,14 @@ from typing import Any
 import tensorflow as tf
 
 from estimator2strategy.tf1.contrib.layers import column_kinds as columns_of
-from estimator2strategy.tf1.contrib.layers.column_bases import Column, DenseColumn, IdColumn
-from estimator2strategy.tf1.contrib.layers.column_lookups import looked_up, matrix, variable_of
+from estimator2strategy.tf1.contrib.layers.looked_up_columns import (
+    Column,
+    DenseColumn,
+    IdColumn,
+    looked_up,
+    matrix,
+    variable_of,
+)
 
 _v1 = tf.compat.v1
 

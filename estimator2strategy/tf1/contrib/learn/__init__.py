@@ -3,11 +3,11 @@
 | file | what |
 | --- | --- |
 | `early_estimator.py`, `model_fn_ops.py` | `Estimator`, `ModelFnOps` and their kin |
-| `canned_models.py`, `dynamic_rnn.py`, `exact_linear.py` | ready models |
+| `canned_models.py`, `dynamic_rnn.py` | ready models |
 | `heads_of_learn.py`, `model_parts.py` | what these are made of |
-| `experiment_runs.py`, `export_*.py`, `kept_exports.py`, `early_run_config.py` | what drives them |
-| `monitor_*.py`, `validation_monitor.py` | monitors, which came before hooks |
-| `*_inputs.py`, `record_reading.py`, `word_numbers.py`, `dataset_files.py`, ... | data |
+| `experiment_runs.py`, `exports.py` | what drives them |
+| `monitor_bases.py`, `monitor_kinds.py` | monitors, which came before hooks |
+| `inputs.py`, `record_reading.py`, `word_numbers.py`, `dataset_files.py`, ... | data |
 
 Refused: `ExportMonitor`, `GraphDump`, and what needs the kernels of tensor forests.
 """

@@ -12,7 +12,7 @@ import numpy as np
 
 from estimator2strategy.errors import UnsupportedError
 from estimator2strategy.estimator.canned.construction import canned
-from estimator2strategy.tf1.contrib.learn import exact_linear, model_parts
+from estimator2strategy.tf1.contrib.learn import model_parts
 from estimator2strategy.tf1.contrib.learn.early_estimator import Estimator, MetricSpec
 from estimator2strategy.tf1.contrib.learn.heads_of_learn import (
     Head,
@@ -111,7 +111,7 @@ class Kind(NamedTuple):
 
 
 _LINEAR = Kind(model_parts.linear_model_fn, ("feature_columns", "optimizer", "gradient_clip_norm"))
-_SDCA = Kind(exact_linear.sdca_model_fn, ("feature_columns", "optimizer"))
+_SDCA = Kind(model_parts.sdca_model_fn, ("feature_columns", "optimizer"))
 _DNN = Kind(
     model_parts.dnn_model_fn,
     (
@@ -168,7 +168,7 @@ def _linear_parts(
     given: Mapping[str, Any], head_of: Callable[[Mapping[str, Any]], Head]
 ) -> tuple[Any, ...]:
     """As `parts_of`, for the linear model that the optimizer trains."""
-    if not isinstance(given["optimizer"], exact_linear.SDCAOptimizer):
+    if not isinstance(given["optimizer"], model_parts.SDCAOptimizer):
         return parts_of(given, _LINEAR, head_of)
     if given["enable_centered_bias"]:
         raise ValueError("enable_centered_bias is not supported with SDCA")
@@ -179,7 +179,7 @@ def _svm_parts(given: Mapping[str, Any]) -> tuple[Any, ...]:
     """As `parts_of`, for a support vector machine."""
     if given["kernels"] is not None:
         raise ValueError("Kernel SVMs are not currently supported.")
-    optimizer = exact_linear.SDCAOptimizer(
+    optimizer = model_parts.SDCAOptimizer(
         given["example_id_column"],
         given["num_loss_partitions"],
         symmetric_l1_regularization=given["l1_regularization"],

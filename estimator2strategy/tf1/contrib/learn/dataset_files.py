@@ -15,14 +15,13 @@ import tensorflow as tf
 
 from estimator2strategy.errors import UnsupportedError
 from estimator2strategy.tf1.contrib import names_of
-from estimator2strategy.tf1.contrib.learn.file_downloads import Dataset
-from estimator2strategy.tf1.contrib.learn.file_downloads import Datasets as Datasets
-from estimator2strategy.tf1.contrib.learn.file_downloads import maybe_download as maybe_download
-from estimator2strategy.tf1.contrib.learn.file_downloads import retry as retry
-from estimator2strategy.tf1.contrib.learn.file_downloads import (
+from estimator2strategy.tf1.contrib.learn.mnist_digits import Dataset, load_mnist
+from estimator2strategy.tf1.contrib.learn.mnist_digits import Datasets as Datasets
+from estimator2strategy.tf1.contrib.learn.mnist_digits import maybe_download as maybe_download
+from estimator2strategy.tf1.contrib.learn.mnist_digits import retry as retry
+from estimator2strategy.tf1.contrib.learn.mnist_digits import (
     urlretrieve_with_retry as urlretrieve_with_retry,
 )
-from estimator2strategy.tf1.contrib.learn.mnist_digits import load_mnist
 
 __getattr__ = names_of("learn.datasets", globals())
 

@@ -26,7 +26,7 @@ from estimator2strategy.tf1.contrib.learn.model_fn_ops import (
     PredictionKey,
     ProblemType,
 )
-from estimator2strategy.tf1.contrib.rnn.sequence_outputs import (
+from estimator2strategy.tf1.contrib.rnn.around_cells import (
     mask_activations_and_labels,
     select_last_activations,
 )

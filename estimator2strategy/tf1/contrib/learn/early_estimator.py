@@ -8,16 +8,97 @@ from __future__ import annotations
 
 import functools
 import inspect
+import json
+import os
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from typing import Any
+from typing import Any, cast
 
 import tensorflow as tf
 
 from estimator2strategy import estimator as core
 from estimator2strategy.errors import UnsupportedError
-from estimator2strategy.tf1.contrib.learn import array_inputs
+from estimator2strategy.tf1.contrib.learn import inputs
 from estimator2strategy.tf1.contrib.learn.model_fn_ops import InputFnOps, ModeKeys, ModelFnOps
 from estimator2strategy.tf1.contrib.learn.monitor_bases import replace_monitors_with_hooks
+
+
+class RunConfig(core.RunConfig):
+    """Settings of one Estimator, as `tf.estimator.RunConfig`, with some arguments more.
+
+    Args: those of `tf.estimator.RunConfig` of the same name, and
+
+        master: Address of the session; None: what `TF_CONFIG` says.
+        num_cores: Threads between and in ops, in `tf_config`; 0: TensorFlow's choice.
+        log_device_placement: In `tf_config`.
+        gpu_memory_fraction: In `tf_config`.
+        save_checkpoints_secs: 0 is the default: 600, unless steps are given.
+        evaluation_master: Address of the session that evaluates.
+
+    Raises:
+        ValueError: As `tf.estimator.RunConfig`.
+    """
+
+    def __init__(
+        self,
+        master: str | None = None,
+        num_cores: int = 0,
+        log_device_placement: bool = False,
+        gpu_memory_fraction: float = 1,
+        tf_random_seed: int | None = None,
+        save_summary_steps: int | None = 100,
+        save_checkpoints_secs: int | None = 0,
+        save_checkpoints_steps: int | None = None,
+        keep_checkpoint_max: int | None = 5,
+        keep_checkpoint_every_n_hours: float = 10000,
+        log_step_count_steps: int | None = 100,
+        protocol: str | None = None,
+        evaluation_master: str = "",
+        model_dir: str | None = None,
+        session_config: Any = None,
+        session_creation_timeout_secs: int = 7200,
+    ):
+        saving: dict[str, Any] = {"save_checkpoints_steps": save_checkpoints_steps}
+        if save_checkpoints_secs != 0:
+            saving["save_checkpoints_secs"] = save_checkpoints_secs
+        elif save_checkpoints_steps is None:
+            saving = {}
+        super().__init__(
+            model_dir,
+            tf_random_seed,
+            save_summary_steps,
+            session_config=session_config,
+            keep_checkpoint_max=keep_checkpoint_max,
+            keep_checkpoint_every_n_hours=keep_checkpoint_every_n_hours,
+            log_step_count_steps=log_step_count_steps,
+            protocol=protocol,
+            session_creation_timeout_secs=session_creation_timeout_secs,
+            **saving,
+        )
+        if master is not None:
+            self._master = master
+        if evaluation_master:
+            self._evaluation_master = evaluation_master
+        self._tf_config = tf.compat.v1.ConfigProto(
+            log_device_placement=log_device_placement,
+            inter_op_parallelism_threads=num_cores,
+            intra_op_parallelism_threads=num_cores,
+            gpu_options=tf.compat.v1.GPUOptions(
+                per_process_gpu_memory_fraction=gpu_memory_fraction
+            ),
+        )
+        self._environment = json.loads(os.environ.get("TF_CONFIG") or "{}").get(
+            "environment", "local"
+        )
+
+    @property
+    def tf_config(self) -> Any:
+        """A ConfigProto of the sizes that were given."""
+        return self._tf_config
+
+    @property
+    def environment(self) -> str:
+        """Either "local" or "cloud", as `TF_CONFIG` says."""
+        return cast(str, self._environment)
 
 
 class MetricSpec:
@@ -150,7 +231,7 @@ class Estimator(core.Estimator):
         """
         _check_input(x, y, input_fn)
         if x is not None:
-            array_inputs.SKCompat(self).fit(x, y, batch_size, steps, max_steps, monitors)
+            inputs.SKCompat(self).fit(x, y, batch_size, steps, max_steps, monitors)
             return self
         self.train(input_fn, hooks=monitors, steps=steps, max_steps=max_steps)
         return self
@@ -203,7 +284,7 @@ class Estimator(core.Estimator):
         """
         _check_input(x, y, input_fn, feed_fn)
         if x is not None:
-            input_fn = array_inputs.input_fn_of(x, y, batch_size)
+            input_fn = inputs.input_fn_of(x, y, batch_size)
         self._check_is_fitted(checkpoint_path)
         self._metrics = self._named_metrics(metrics or {})
         try:
@@ -241,8 +322,8 @@ class Estimator(core.Estimator):
         _check_input(x, None, input_fn)
         if x is not None:
             if not as_iterable:
-                return array_inputs.SKCompat(self).predict(x, batch_size or 128, outputs)
-            input_fn = array_inputs.input_fn_of(x, None, batch_size)
+                return inputs.SKCompat(self).predict(x, batch_size or 128, outputs)
+            input_fn = inputs.input_fn_of(x, None, batch_size)
         in_batches = iterate_batches or not as_iterable
         made = self._predictions(input_fn, outputs, in_batches=in_batches)
         return made if as_iterable else next(made)

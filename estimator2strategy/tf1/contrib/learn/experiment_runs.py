@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import collections
 import inspect
 import os
 import time
@@ -14,81 +13,11 @@ import tensorflow as tf
 from estimator2strategy import estimator as core
 from estimator2strategy.estimator.server_jobs import serve
 from estimator2strategy.tf1.contrib.learn.early_estimator import Estimator, MetricSpec
-from estimator2strategy.tf1.contrib.learn.export_folders import garbage_collect_exports
+from estimator2strategy.tf1.contrib.learn.exports import ExportStrategy
 from estimator2strategy.tf1.contrib.learn.monitor_bases import replace_monitors_with_hooks
 from estimator2strategy.tf1.contrib.training.hyperparameters import HParams
 
 _v1 = tf.compat.v1
-
-
-class ExportStrategy(
-    collections.namedtuple("ExportStrategy", ("name", "export_fn", "strip_default_attrs"))
-):
-    """A name, and a function that exports an Estimator to a path."""
-
-    __slots__ = ()
-
-    def __new__(
-        cls, name: str, export_fn: Callable[..., Any], strip_default_attrs: bool | None = None
-    ) -> ExportStrategy:
-        return super().__new__(cls, name, export_fn, strip_default_attrs)
-
-    def export(
-        self,
-        estimator: Any,
-        export_path: str,
-        checkpoint_path: str | None = None,
-        eval_result: Any = None,
-    ) -> Any:
-        """The result of the function, which gets those of the arguments that it takes."""
-        offered = {
-            "checkpoint_path": checkpoint_path,
-            "eval_result": eval_result,
-            "strip_default_attrs": self.strip_default_attrs,
-        }
-        taken = inspect.signature(self.export_fn).parameters
-        if "eval_result" in taken and "checkpoint_path" not in taken:
-            raise ValueError("An export_fn accepting eval_result must also accept checkpoint_path.")
-        given = {name: value for name, value in offered.items() if name in taken}
-        return self.export_fn(estimator, export_path, **given)
-
-
-def make_export_strategy(
-    serving_input_fn: Callable[..., Any],
-    default_output_alternative_key: str | None = None,
-    assets_extra: Any = None,
-    as_text: bool = False,
-    exports_to_keep: int | None = 5,
-    strip_default_attrs: bool | None = None,
-) -> ExportStrategy:
-    """A strategy "Servo" that writes SavedModels, and keeps the newest `exports_to_keep`."""
-
-    key = default_output_alternative_key
-
-    def export_fn(
-        estimator: Any,
-        export_dir_base: str,
-        checkpoint_path: str | None = None,
-        strip_default_attrs: bool = False,
-    ) -> Any:
-        if isinstance(estimator, Estimator):
-            how = (key, assets_extra, as_text, checkpoint_path)
-            strip = bool(strip_default_attrs)
-            path = estimator.export_savedmodel(
-                export_dir_base, serving_input_fn, *how, strip_default_attrs=strip
-            )
-        elif key is not None:
-            raise ValueError(
-                f"default_output_alternative_key is not supported in core Estimator. Given: {key}"
-            )
-        else:
-            path = estimator.export_saved_model(
-                export_dir_base, serving_input_fn, assets_extra, as_text, checkpoint_path
-            )
-        garbage_collect_exports(export_dir_base, exports_to_keep)
-        return path
-
-    return ExportStrategy("Servo", export_fn, strip_default_attrs)
 
 
 class _AfterSave(_v1.train.CheckpointSaverListener):

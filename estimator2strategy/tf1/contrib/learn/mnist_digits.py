@@ -1,19 +1,25 @@
-"""The digits of MNIST as TF 1.15's tutorials read them.
+"""The digits of MNIST as TF 1.15's tutorials read them, and the download of such files.
 
 This is `tensorflow.examples.tutorials.mnist.input_data`, and `tf.contrib.learn.datasets.mnist`.
 """
 
 from __future__ import annotations
 
+import collections
+import errno
+import functools
 import gzip
 import os
+import random
+import time
+import urllib.request
+from collections.abc import Callable, Iterator
 from typing import Any, cast
 
 import numpy as np
 import tensorflow as tf
 
 from estimator2strategy.engine import patches
-from estimator2strategy.tf1.contrib.learn.file_downloads import Datasets, maybe_download
 
 __all__ = ["DataSet", "dense_to_one_hot", "extract_images", "extract_labels", "load_mnist"]
 __all__ += ["maybe_download", "read_data_sets"]
@@ -21,6 +27,76 @@ __all__ += ["maybe_download", "read_data_sets"]
 DEFAULT_SOURCE_URL = "https://storage.googleapis.com/cvdf-datasets/mnist/"
 _IMAGES, _LABELS = 2051, 2049
 _PIXELS, _CLASSES = 784, 10
+
+
+Dataset = collections.namedtuple("Dataset", ("data", "target"))
+Datasets = collections.namedtuple("Datasets", ("train", "validation", "test"))
+
+
+def retry(
+    initial_delay: float,
+    max_delay: float,
+    factor: float = 2.0,
+    jitter: float = 0.25,
+    is_retriable: Callable[[Exception], bool] | None = None,
+) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+    """A decorator: the function is called again while it fails.
+
+    Args:
+        initial_delay: Seconds until the second call.
+        max_delay: The longest delay.
+        factor: From one delay to the next.
+        jitter: The random part of a delay.
+        is_retriable: Takes an exception, and returns True if another call may help. None: any may,
+            and at once.
+
+    Raises:
+        ValueError: `factor` is below 1, or `jitter` is not.
+    """
+    if factor < 1:
+        raise ValueError(f"factor must be >= 1; was {factor:f}")
+    if jitter >= 1:
+        raise ValueError(f"jitter must be < 1; was {jitter:f}")
+
+    def delays() -> Iterator[float]:
+        delay = initial_delay
+        while delay <= max_delay:
+            yield delay * random.uniform(1 - jitter, 1 + jitter)
+            delay *= factor
+
+    def decorated(function: Callable[..., Any]) -> Callable[..., Any]:
+        @functools.wraps(function)
+        def retried(*args: Any, **kwargs: Any) -> Any:
+            for delay in delays():
+                try:
+                    return function(*args, **kwargs)
+                except Exception as error:
+                    if is_retriable is None:
+                        continue
+                    if not is_retriable(error):
+                        raise
+                    time.sleep(delay)
+            return function(*args, **kwargs)
+
+        return retried
+
+    return decorated
+
+
+@retry(1.0, 16.0, is_retriable=lambda error: getattr(error, "errno", None) == errno.ETIMEDOUT)
+def urlretrieve_with_retry(url: str, filename: str | None = None) -> Any:
+    """`urllib.request.urlretrieve`, up to six times if a connection times out."""
+    return urllib.request.urlretrieve(url, filename)
+
+
+def maybe_download(filename: str, work_directory: str, source_url: str) -> str:
+    """The path of `filename` in `work_directory`, loaded from `source_url` if it is not there."""
+    tf.io.gfile.makedirs(work_directory)
+    path = os.path.join(work_directory, filename)
+    if not tf.io.gfile.exists(path):
+        with urllib.request.urlopen(source_url) as source, tf.io.gfile.GFile(path, "wb") as file:
+            file.write(source.read())
+    return path
 
 
 def extract_images(f: Any) -> np.ndarray:

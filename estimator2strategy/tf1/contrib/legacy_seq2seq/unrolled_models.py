@@ -20,7 +20,7 @@ from estimator2strategy.tf1.contrib.legacy_seq2seq.unrolled_decoders import (
     sequence_loss,
     sequence_loss_by_example,
 )
-from estimator2strategy.tf1.contrib.rnn.cell_wrappers import (
+from estimator2strategy.tf1.contrib.rnn.around_cells import (
     EmbeddingWrapper,
     OutputProjectionWrapper,
     _linear,

@@ -8,7 +8,7 @@ from typing import Any
 import tensorflow as tf
 
 import estimator2strategy.tf1 as tf1
-from estimator2strategy.tf1.contrib.rnn.cell_wrappers import _Linear, _Wrapper
+from estimator2strategy.tf1.contrib.rnn.around_cells import _Linear, _Wrapper
 
 _v1 = tf.compat.v1
 _cells = tf1.nn.rnn_cell

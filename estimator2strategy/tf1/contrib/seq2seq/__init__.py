@@ -2,7 +2,7 @@
 
 | file | what |
 | --- | --- |
-| `decoding.py`, `decoder_base.py` | what runs a cell on its own outputs, and scores the result |
+| `decoding.py` | what runs a cell on its own outputs, and scores the result |
 | `step_helpers.py` | helpers, which choose the input of a step |
 | `attention_wrapper.py`, `attention_mechanisms.py`, `monotonic_mechanisms.py` | attention |
 | `beam_search.py` | beam search, without a kernel |

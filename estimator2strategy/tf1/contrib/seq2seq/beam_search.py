@@ -13,7 +13,7 @@ import tensorflow as tf
 
 import estimator2strategy.tf1 as tf1
 from estimator2strategy.tf1.contrib.seq2seq.attention_wrapper import AttentionWrapperState
-from estimator2strategy.tf1.contrib.seq2seq.decoder_base import Decoder
+from estimator2strategy.tf1.contrib.seq2seq.decoding import Decoder
 
 _v1 = tf.compat.v1
 

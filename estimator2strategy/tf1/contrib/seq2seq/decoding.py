@@ -6,6 +6,7 @@ back at an encoder, and `beam_search.py` searches. This module runs them and sco
 
 from __future__ import annotations
 
+import abc
 import collections
 import contextlib
 from collections.abc import Callable
@@ -15,13 +16,50 @@ import tensorflow as tf
 
 import estimator2strategy.tf1 as tf1
 from estimator2strategy.tf1.contrib.rnn.fused_cells import transpose_batch_time
-from estimator2strategy.tf1.contrib.seq2seq.decoder_base import Decoder
 from estimator2strategy.tf1.contrib.seq2seq.step_helpers import (
     Helper,
 )
 
-_v1 = tf.compat.v1
 
+class Decoder(abc.ABC):
+    """A decoder, which `dynamic_decode` runs."""
+
+    @property
+    def batch_size(self) -> Any:
+        """The batch size of the inputs."""
+        raise NotImplementedError
+
+    @property
+    def output_size(self) -> Any:
+        """Structure of the sizes of a step's outputs, without the batch."""
+        raise NotImplementedError
+
+    @property
+    def output_dtype(self) -> Any:
+        """Structure of the types of a step's outputs."""
+        raise NotImplementedError
+
+    @abc.abstractmethod
+    def initialize(self, name: str | None = None) -> tuple[Any, Any, Any]:
+        """(finished [batch], inputs, state) before the first step."""
+
+    @abc.abstractmethod
+    def step(
+        self, time: Any, inputs: Any, state: Any, name: str | None = None
+    ) -> tuple[Any, Any, Any, Any]:
+        """(outputs, state, inputs, finished) of a step."""
+
+    def finalize(self, outputs: Any, final_state: Any, sequence_lengths: Any) -> tuple[Any, Any]:
+        """Outputs [time, batch, ...] and state as `dynamic_decode` is to return them."""
+        raise NotImplementedError
+
+    @property
+    def tracks_own_finished(self) -> bool:
+        """True if a sequence that had finished may go on."""
+        return False
+
+
+_v1 = tf.compat.v1
 
 BasicDecoderOutput = collections.namedtuple("BasicDecoderOutput", ("rnn_output", "sample_id"))
 

@@ -1,8 +1,8 @@
 """`tf.contrib.training` of TF 1.15.
 
 tf-slim has its loops of training and evaluation. Written anew are `HParams`
-(`hyperparameters.py`), batches of alike examples (`buckets.py`), samples with given probabilities
-(`resampling.py`), and placement on parameter servers (`device_setting.py`).
+and placement on parameter servers (`hyperparameters.py`), batches of alike examples (`buckets.py`),
+and samples with given probabilities (`resampling.py`).
 
 Refused: `batch_sequences_with_states` and its kin, whose queues kept the states of cells.
 """

@@ -20,8 +20,8 @@ from estimator2strategy.tools.check.levels.check_error import CheckError, of_pro
 from estimator2strategy.tools.check.levels.findings import finding
 from estimator2strategy.tools.check.levels.load import hyperparameters
 from estimator2strategy.tools.check.request import Asked, Mode, file_of_program
-from estimator2strategy.tools.golden import opened, result, summary, verify
-from estimator2strategy.tools.golden.recorder.folder import RecordError
+from estimator2strategy.tools.golden import opened, output, result, verify
+from estimator2strategy.tools.golden.recorder.options import RecordError
 from estimator2strategy.tools.golden.result import CheckStatus
 from estimator2strategy.tools.golden.training_tier import LATER_LOSS, Training
 
@@ -118,10 +118,10 @@ def _facts(found: result.Comparison) -> tuple[Fact, ...]:
 
     rows = tuple(
         (tier, what, status.value, slack, tolerance, detail)
-        for tier, what, status, slack, tolerance, detail in summary.rows(found)
+        for tier, what, status, slack, tolerance, detail in output.rows(found)
     )
     return (
-        Table(summary.headline(found), _COLUMNS, rows),
+        Table(output.headline(found), _COLUMNS, rows),
         Curves("loss of each step", "step", (curve("golden", golden), curve("here", here))),
         Curves(
             "error of the loss, as a share of its tolerance",

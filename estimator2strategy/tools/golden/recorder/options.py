@@ -1,11 +1,138 @@
-"""The options of a recording; they are read before TensorFlow is imported."""
+"""The options of a recording, read before TensorFlow is imported, and its folder."""
 
 import argparse
+import hashlib
 import json
 import os
+import shutil
+import sys
+
+import numpy as np
 
 from estimator2strategy.engine.command_line import Parser, positive
-from estimator2strategy.tools.golden.recorder.folder import PARTS, RecordError
+
+FORMAT = "estimator2strategy golden"
+VERSION = 1
+
+
+class RecordError(Exception):
+    """Recording cannot be done; the message says why, and what to do."""
+
+
+PARTS = ("train", "evaluate", "predict", "export")
+
+
+class NoBatchError(RecordError):
+    """There is no batch to record a mode with: the input is empty, or the golden has none."""
+
+
+# Arrays in .npz files, without pickle: strings and bfloat16 get a form of their own.
+
+
+def packed(name, array):
+    """Name -> array, of dtypes that every numpy can read."""
+    array = np.asarray(array)
+    if array.dtype.kind in "OSU":
+        flat = [v if isinstance(v, bytes) else str(v).encode("utf-8") for v in array.ravel()]
+        lengths = np.array([len(v) for v in flat], np.int64).reshape(array.shape)
+        return {
+            name + "|bytes": np.frombuffer(b"".join(flat), np.uint8),
+            name + "|lengths": lengths,
+        }
+    if array.dtype.name == "bfloat16":
+        return {name + "|bfloat16": array.view(np.uint16)}
+    return {name: array}
+
+
+def unpacked(arrays, name):
+    """The array that `packed` took apart; strings are an object array of bytes.
+
+    Raises:
+        KeyError: There is none of that name.
+    """
+    if name + "|bytes" in arrays:
+        data, lengths = arrays[name + "|bytes"].tobytes(), arrays[name + "|lengths"]
+        ends = np.cumsum(lengths.ravel())
+        objects = np.empty(lengths.size, object)
+        objects[:] = [data[end - n : end] for end, n in zip(ends, lengths.ravel())]
+        return objects.reshape(lengths.shape)
+    if name + "|bfloat16" in arrays:
+        bits = arrays[name + "|bfloat16"].astype(np.uint32) << 16
+        return bits.view(np.float32)
+    return arrays[name]
+
+
+class Golden:
+    """A golden that was written: its JSON as `about`, and the arrays."""
+
+    def __init__(self, folder):
+        self.folder = folder
+        with open(os.path.join(folder, "golden.json"), encoding="utf-8") as file:
+            self.about = json.load(file)
+        self._batches = np.load(os.path.join(folder, "batches.npz"), allow_pickle=False)
+        self._results = np.load(os.path.join(folder, "results.npz"), allow_pickle=False)
+
+    def batches(self, mode):
+        """The batches of a mode, each a list of arrays; None where none were recorded."""
+        about = self.about["batches"].get(mode)
+        if about is None:
+            return None
+        leaves = range(len(about["leaves"]))
+        name = "{}/{}/{}".format
+        return [
+            [unpacked(self._batches, name(mode, i, j)) for j in leaves]
+            for i in range(about["count"])
+        ]
+
+    def result(self, name):
+        """An array of results.npz."""
+        return unpacked(self._results, name)
+
+    def results(self, prefix):
+        """The results whose name starts with `prefix`: rest of the name -> array."""
+        names = {name.partition("|")[0] for name in self._results.files}
+        return {n[len(prefix) :]: self.result(n) for n in sorted(names) if n.startswith(prefix)}
+
+    def all_results(self):
+        """Name -> array, of all results."""
+        return self.results("")
+
+    def checkpoint(self, which):
+        """Prefix of the checkpoint at the `first` or the `last` step."""
+        return os.path.join(self.folder, "checkpoints", self.about["checkpoints"][which])
+
+
+def copy_checkpoint(path, folder, name):
+    """Copies the files of a name-based checkpoint; returns the prefix of the copy."""
+    there, prefix = os.path.split(path)
+    for file in sorted(os.listdir(there or ".")):
+        base, dot, ending = file.rpartition(".")
+        if base == prefix and ending.startswith(("index", "data-")):
+            shutil.copyfile(os.path.join(there, file), os.path.join(folder, name + dot + ending))
+    return os.path.join(folder, name)
+
+
+def files_of(folder):
+    """The files of a golden, but for golden.json."""
+    found = [
+        os.path.relpath(os.path.join(parent, name), folder).replace(os.sep, "/")
+        for parent, _, names in os.walk(folder)
+        for name in names
+    ]
+    return sorted(set(found) - {"golden.json"})
+
+
+def sha256(path):
+    digest = hashlib.sha256()
+    with open(path, "rb") as file:
+        for part in iter(lambda: file.read(1 << 20), b""):
+            digest.update(part)
+    return digest.hexdigest()
+
+
+def say(message):
+    sys.stderr.write(f"e2s record: {message}\n")
+
 
 _EXAMPLE = """\
 examples:

@@ -12,11 +12,15 @@ import traceback
 import numpy as np
 import tensorflow as tf
 
-from estimator2strategy.tools.golden.recorder.again import Again
-from estimator2strategy.tools.golden.recorder.batches import taken_batches
-from estimator2strategy.tools.golden.recorder.exports import described, received
-from estimator2strategy.tools.golden.recorder.feeds import Feed, TrainFeed
-from estimator2strategy.tools.golden.recorder.folder import (
+from estimator2strategy.tools.golden.recorder.batches import (
+    described,
+    is_dense,
+    rebuilt,
+    received,
+    taken_batches,
+)
+from estimator2strategy.tools.golden.recorder.feeds import Again, Feed, TrainFeed
+from estimator2strategy.tools.golden.recorder.options import (
     FORMAT,
     PARTS,
     VERSION,
@@ -28,7 +32,6 @@ from estimator2strategy.tools.golden.recorder.folder import (
     say,
     sha256,
 )
-from estimator2strategy.tools.golden.recorder.structures import is_dense, rebuilt
 
 tf1 = tf.compat.v1
 

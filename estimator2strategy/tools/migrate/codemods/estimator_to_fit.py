@@ -2,11 +2,7 @@
 
 import ast
 
-from estimator2strategy.tools.migrate.codemod import (
-    SafetyTier,
-    Todo,
-    codemod,
-)
+from estimator2strategy.tools.migrate.codemod import SafetyTier, Todo, codemod
 
 _ESTIMATORS = (
     "tf.estimator.Estimator",
@@ -72,27 +68,7 @@ _OF_SPEC = (
 )
 
 
-@codemod(
-    "estimator-to-fit",
-    stage=7,
-    tier=SafetyTier.REVIEW,
-    words=("Estimator", _NAME),
-    title="Trains, evaluates and predicts with Keras's loops, in place of an Estimator's",
-    why="An Estimator becomes a `KerasLoop` of this package: the model_fn as a LegacyModel, in "
-    "`fit`, `evaluate` and `predict`, with the Estimator's arguments, so that the calls stay as "
-    "they are. Hooks of the program are given as the callbacks that hooks-to-callbacks made beside "
-    "them. Exports, exporters and `get_variable_value` are the Estimator's, of the latest "
-    "checkpoint. Where an Estimator does more (warm starts, TensorFlow's own hooks, a host_call, a "
-    "Session beside it) it stays, with a mark. Stage 8 takes the loop away again.",
-    proof="The same losses as the Estimator's, from the same checkpoint, on one device and on the "
-    "cores of a TPU (test_ladder_on_cores.py); the same checkpoints, and the same tags in the same "
-    "folders for the loss, the speed, the evaluations and the model_fn's own summaries. Those are "
-    "computed at each step, and written at the steps of save_summary_steps. What is gone: "
-    "checkpoints by the clock, and the place in the input when training is resumed. input_fn is "
-    "called in eager mode, and returns a dataset. "
-    "Where the loop cannot train as the Estimator did (train_distribute, several workers, several "
-    "cores of a replica), it says so before it trains.",
-)
+@codemod("estimator-to-fit", stage=7, tier=SafetyTier.REVIEW, words=("Estimator", _NAME))
 def find(module):
     if module.tf is None:
         return

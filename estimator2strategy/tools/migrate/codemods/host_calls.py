@@ -13,19 +13,7 @@ _GIVE_BATCHES = ("tf.reshape", "tf.expand_dims")
 _STAYS = "write what this host_call does in a callback: fit has no host_call"
 
 
-@codemod(
-    "host-call-to-summaries",
-    stage=7,
-    tier=SafetyTier.REVIEW,
-    words=("host_call",),
-    title="A `host_call` that writes summaries becomes `tf.summary` in the model_fn",
-    why="A core of a TPU writes no files, so a host_call wrote them; `fit` has none. Its "
-    "summaries are written where the host_call was made, of the tensors themselves. A host_call "
-    "that does more stays, with a mark.",
-    proof="tests/ladder: the program with a host_call. The summaries have the same tags, and are "
-    "written every save_summary_steps. On the cores of a TPU KerasLoop warns that a core writes "
-    "none: let a callback write those between executions (host_call.md).",
-)
+@codemod("host-call-to-summaries", stage=7, tier=SafetyTier.REVIEW, words=("host_call",))
 def find(module):
     if module.tf is None:
         return

@@ -4,11 +4,7 @@ import ast
 import dataclasses
 
 from estimator2strategy.tools.migrate import core_sums
-from estimator2strategy.tools.migrate.codemod import (
-    SafetyTier,
-    Todo,
-    codemod,
-)
+from estimator2strategy.tools.migrate.codemod import SafetyTier, Todo, codemod
 
 _STEPS = ("tf.train.get_global_step", "tf.train.get_or_create_global_step")
 
@@ -94,28 +90,7 @@ _OTHERS = {
 _STAYS = "keep it in a model_fn; for Keras 3 take the one of examples/tf1_optimizers.py"
 
 
-@codemod(
-    "keras-optimizers",
-    stage=5,
-    tier=SafetyTier.REVIEW,
-    title="`tf.train.AdamOptimizer` and its kin to `tf.keras.optimizers`",
-    why="With the defaults that tf.train had (epsilon 1e-8 for Adam), and counting in the global "
-    "step. Those that [the table](#optimizers) calls another function stay, with a mark: "
-    "RMSPropOptimizer starts from ones and Keras from zeros, `AdamWOptimizer` of tf.contrib does "
-    "not multiply its decay by the learning rate, and so on. MomentumOptimizer stays where its "
-    "learning rate changes: Keras multiplies the rate into what it accumulates. Optimizers of the "
-    "program's own stay. So do those that train "
-    "under a strategy: tf.train's divided the loss by the number of replicas. What "
-    "`CrossShardOptimizer` did for a TPU, an optimizer of tf-keras does by its "
-    "`gradient_aggregator`: the sum of the gradients over the cores, divided by their number where "
-    "the original divided.",
-    proof="The losses are the same on one device and on emulated cores "
-    "(tests/tools/migrate/test_parity.py, test_ladder_on_cores.py: to 1e-5), but the slots have "
-    "other names in a checkpoint (`Adam/m/...` for `.../Adam`), so training starts with empty "
-    "ones. The optimizers are of tf-keras, for as long as the model is in a model_fn; those of "
-    "Keras 3 do not add up the gradients of an id that is twice in a batch before they square "
-    "them.",
-)
+@codemod("keras-optimizers", stage=5, tier=SafetyTier.REVIEW)
 def find(module):
     if module.tf is None:
         return

@@ -4,12 +4,7 @@ import ast
 import dataclasses
 
 from estimator2strategy.tools.migrate.call_text import ArgumentText, CallText
-from estimator2strategy.tools.migrate.codemod import (
-    Change,
-    SafetyTier,
-    Todo,
-    codemod,
-)
+from estimator2strategy.tools.migrate.codemod import Change, SafetyTier, Todo, codemod
 from estimator2strategy.tools.reader.source import parents
 
 
@@ -61,21 +56,7 @@ _LOSSES = ("kernel_regularizer", "bias_regularizer", "activity_regularizer")
 _SCOPES = ("tf.variable_scope", "tf.variable_op_scope")
 
 
-@codemod(
-    "layers-to-keras",
-    stage=6,
-    tier=SafetyTier.REVIEW,
-    title="`tf.layers.dense(x, 3)` to `tf.keras.layers.Dense(3)(x)`; variables keep their names",
-    why="Layers without variables are safe. Those with variables keep their names, so that the "
-    "checkpoints of the old program load; where that cannot be told (`reuse`, a variable scope "
-    "that is entered again, a layer without a name in a scope) they are left. Batch norm and "
-    "regularizers are left: Keras keeps their updates and losses to itself, and does not put them "
-    "into the graph's collections. In programs with `tf.train.init_from_checkpoint`, which "
-    "finds no variables of Keras by their names, layers with variables are left too.",
-    proof="Each call makes a layer of its own: a function that is called twice, to share weights, "
-    "must be given the layers instead. First values and dropout are drawn with other seeds. From a "
-    "checkpoint the numbers are the same (tests/tools/migrate/test_parity.py).",
-)
+@codemod("layers-to-keras", stage=6, tier=SafetyTier.REVIEW)
 def find(module):
     if module.tf is None:
         return

@@ -3,11 +3,7 @@
 import ast
 import dataclasses
 
-from estimator2strategy.tools.migrate.codemod import (
-    SafetyTier,
-    Todo,
-    codemod,
-)
+from estimator2strategy.tools.migrate.codemod import SafetyTier, Todo, codemod
 from estimator2strategy.tools.reader.source import parents
 
 
@@ -59,19 +55,7 @@ _LOGICAL = {
 _BOOLEAN = {"precision", "recall"} | {name for name in _ROWS if name.endswith("tives")}
 
 
-@codemod(
-    "metrics-to-keras",
-    stage=3,
-    tier=SafetyTier.SAFE,
-    title="`tf.metrics` to `tf.keras.metrics`, where they are handed to a spec",
-    why="An EstimatorSpec takes a Keras metric for a pair of tf.metrics, and so does metric_fn. "
-    "`mean`, `accuracy` and `root_mean_squared_error` are safe, and those of booleans "
-    "(`tf.equal(...)`); with weights, and for the others, Keras has rules of its own: metrics.md "
-    "names them. `precision` and its kin cast scores to bool, which the codemod writes out. `AUC` "
-    "is 0 where no label is positive, and `tf.metrics.auc` 1. A pair that is taken apart "
-    "(`accuracy[1]`) is left, and so is what no class of Keras computes.",
-    proof="tests/tools/migrate/test_parity.py: TF 1.15's metrics to 1e-5, with a partial batch.",
-)
+@codemod("metrics-to-keras", stage=3, tier=SafetyTier.SAFE)
 def find(module):
     if module.tf is None:
         return

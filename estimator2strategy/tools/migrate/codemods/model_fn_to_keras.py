@@ -5,11 +5,10 @@ import re
 from pathlib import Path
 
 from estimator2strategy.tools.migrate.codemod import SafetyTier, Todo, codemod
-from estimator2strategy.tools.migrate.model_class import line_limit, loop_calls, serving, values
-from estimator2strategy.tools.migrate.model_class.helper_functions import Helpers
+from estimator2strategy.tools.migrate.model_class import loop_calls, values, wrapping
+from estimator2strategy.tools.migrate.model_class.helper_functions import Helpers, NewNames
 from estimator2strategy.tools.migrate.model_class.model_class import ModelClass
 from estimator2strategy.tools.migrate.model_class.model_fn_parts import read
-from estimator2strategy.tools.migrate.model_class.new_names import NewNames
 from estimator2strategy.tools.migrate.model_class.rewriting import Rewriter, StaysError
 from estimator2strategy.tools.migrate.module import outermost
 
@@ -28,20 +27,6 @@ _PLAIN = {"model", "train", "trainer", "main", "task", "program", "estimator", "
     settles=("estimator-to-fit",),
     words=("KerasLoop",),
     is_of_program=True,
-    title="A model_fn becomes a `keras.Model`, and its loop `compile` and `fit`",
-    why="The layers, tables and metrics that model_fn makes, the model makes in `__init__`; the "
-    "statements that do not read labels are its `call`, those that do are `compute_loss`, and the "
-    "metrics are counted in `compute_metrics`. Names and comments stay. Regularizers add to "
-    "`losses`, batch norm updates itself. Functions that make layers become `keras.layers.Layer`, "
-    "layers in a loop a list; several optimizers become a `train_step`. The loop becomes `compile` "
-    "and `fit` in a function `train`, which goes on from the weights in model_dir; serving "
-    "functions return the signature of an export, exporters become exports behind the last "
-    "evaluation. All this in whichever files of the program they are. Where something has no "
-    "place in a model, nothing changes, and a mark at the line says why.",
-    proof="tests/ladder: programs that go from TensorFlow 1.15 to this stage, with equal losses. "
-    "First weights are drawn by Keras: hand the old ones on (checkpoints.md). The moving variance "
-    "of batch norm on images lacks the factor n / (n - 1) ([table](#batch-normalization)). `call` "
-    "also returns what the loss reads. TensorBoard's summaries need the package tensorboard.",
 )
 def find(module):
     if module.tf is None and "KerasLoop" not in module.text:
@@ -69,7 +54,7 @@ def _changes(program, function):
         function,
         read(home, function, helpers),
         _class_name(home, function),
-        line_limit.of(home.source.path),
+        wrapping.of(home.source.path),
         helpers,
         is_on_cores=any(loop_calls.uses_tpu(made) for _, made in loops),
     )
@@ -83,7 +68,7 @@ def _changes(program, function):
         texts.setdefault(module, []).extend(f"\n\n{one.strip()}" for one in calls.helpers)
         imports.setdefault(module, []).extend(calls.imports)
     for node in receivers.values():
-        found += serving.changes(program, node)
+        found += loop_calls.changes(program, node)
     new_names.check_reads([function, *helpers.functions()])
     places = {home: function} | {m: outermost(made.node) for m, made in loops if m is not home}
     for module, of_module in texts.items():

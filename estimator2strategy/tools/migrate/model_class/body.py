@@ -2,10 +2,9 @@
 
 import ast
 
-from estimator2strategy.tools.migrate.model_class import keras_ops, names, values
-from estimator2strategy.tools.migrate.model_class.cell_layers import Recurrent
+from estimator2strategy.tools.migrate.model_class import rewriting, values
 from estimator2strategy.tools.migrate.model_class.column_layers import Columns
-from estimator2strategy.tools.migrate.model_class.layer_calls import Layers
+from estimator2strategy.tools.migrate.model_class.layer_calls import Layers, Recurrent
 from estimator2strategy.tools.migrate.model_class.model_fn_parts import (
     SPEC,
     names_in,
@@ -45,7 +44,7 @@ class Body:
         self._called = Rewriter(
             module,
             (self._flag, values.no_mode, self._kept, *values.VALUES, self._helper,
-             self._recurrent.rule, self._columns.rule, self.layers.rule, keras_ops.rule),
+             self._recurrent.rule, self._columns.rule, self.layers.rule, rewriting.rule),
         )  # fmt: skip
 
     # Lines.
@@ -162,7 +161,7 @@ class Body:
             node = self.parts.flags[node.id]
         if isinstance(node, ast.Compare) and isinstance(node.ops[0], ast.Eq):
             known = {rewriter.name(n) for n in (node.left, *node.comparators)}
-            if any(names.MODES.get(name) == "train" for name in known):
+            if any(values.MODES.get(name) == "train" for name in known):
                 return "training"
         return None
 

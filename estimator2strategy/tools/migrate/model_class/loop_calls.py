@@ -2,10 +2,133 @@
 
 import ast
 
-from estimator2strategy.tools.migrate.model_class import line_limit, on_cores
+from estimator2strategy.tools.migrate.model_class import optimizer_code, wrapping
 from estimator2strategy.tools.migrate.model_class.rewriting import Rewriter, StaysError, arguments
-from estimator2strategy.tools.migrate.model_class.train_and_evaluate import Specs
 from estimator2strategy.tools.migrate.model_class.wrapping import joined, wrapped
+
+_RECEIVERS = ("ServingInputReceiver", "TensorServingInputReceiver")
+
+
+def changes(program, named):
+    """Yields the changes of a receiver function: placeholders become specs, the receiver a dict.
+
+    Args:
+        program: The files.
+        named: The node that names the function.
+
+    Raises:
+        StaysError: It computes something, which an export of Keras would leave out.
+    """
+    function = program.defined(named)
+    module = isinstance(function, ast.FunctionDef) and program.module_of(function)
+    if not module or not program.may_change(module):
+        what = ast.unparse(named)
+        raise StaysError(named, f"{what} is no function of the files that are migrated")
+    rewriter = Rewriter(module, ())
+    for node in ast.walk(function):
+        if not isinstance(node, ast.Call):
+            continue
+        called = rewriter.called(node) or ""
+        if called == "tf.placeholder":
+            yield module.replace(node, _spec(module, node))
+        elif called.endswith(_RECEIVERS):
+            given = arguments(node, ("features", "receivers"))
+            features, receivers = given["features"], given.get("receivers")
+            if receivers is None or ast.dump(features) != ast.dump(receivers):
+                raise StaysError(node, "the model is not given what clients send: write an export")
+            yield module.replace(node, module.written(features))
+        else:
+            raise StaysError(node, "compute this in the model: an export of Keras is that alone")
+
+
+def _spec(module, node):
+    given = arguments(node, ("dtype", "shape", "name"))
+    shape = module.written(given["shape"]) if "shape" in given else "None"
+    more = f", name={module.written(given['name'])}" if "name" in given else ""
+    return f"{module.tf}.TensorSpec({shape}, {module.written(given['dtype'])}{more})"
+
+
+_TRAIN = ("input_fn", "max_steps", "callbacks")
+_EVAL = ("input_fn", "steps", "name", "callbacks", "exporters", "start_delay_secs", "throttle_secs")
+_EXPORTERS = {
+    "LatestExporter": ("name", "receiver", "assets_extra", "as_text", "exports_to_keep"),
+    "FinalExporter": ("name", "receiver", "assets_extra", "as_text"),
+    "BestExporter": ("name", "receiver", "event_file_pattern", "compare_fn", "assets_extra"),
+}
+_OF_EXPORTERS = {"name", "receiver", "exports_to_keep", "event_file_pattern"}
+_STEPS = ast.Constant(100)  # of an EvalSpec that says none
+
+
+class Specs:
+    """The specs of a call of `train_and_evaluate`.
+
+    Args:
+        module: The file.
+        call: The call.
+
+    Attributes:
+        train, evaluation: The arguments of the specs, by name.
+        exporters: (kind, node of the name or None, node that names the serving function) of each.
+        statements: The statements that make the specs and exporters.
+    """
+
+    def __init__(self, module, call):
+        self._module, self._call = module, call
+        given = arguments(call.node, ("train_spec", "eval_spec"))
+        self.statements = []
+        self.train = self._spec(given["train_spec"], _TRAIN)
+        self.evaluation = self._spec(given["eval_spec"], _EVAL)
+        self.evaluation.setdefault("steps", _STEPS)
+        self.exporters = [self._exporter(one) for one in self._listed()]
+
+    def _spec(self, node, names):
+        if isinstance(node, ast.Name):
+            values = self._call.scope.bindings.get(node.id, ())
+            value = values[0] if len(values) == 1 else None
+            if not isinstance(value, ast.Call):
+                raise StaysError(self._call.node, f"make {node.id} in one statement here")
+            self.statements.append(value.parent)
+            node = value
+        if not isinstance(node, ast.Call) or not ast.unparse(node.func).endswith("Spec"):
+            raise StaysError(self._call.node, "make its specs in statements here")
+        return arguments(node, names)
+
+    def _listed(self):
+        """The nodes of the exporters."""
+        node = self._value(self.evaluation.get("exporters"))
+        if node is None or getattr(node, "value", self) is None:
+            return []
+        return node.elts if isinstance(node, (ast.List, ast.Tuple)) else [node]
+
+    def _value(self, node):
+        """The value that a name is assigned, whose statement goes; another node as it is."""
+        values = self._call.scope.bindings.get(getattr(node, "id", None), ())
+        if len(values) != 1 or not isinstance(values[0], ast.expr):
+            return node
+        if values[0].parent not in self.statements:
+            self.statements.append(values[0].parent)
+        return values[0]
+
+    def _exporter(self, node):
+        call = self._value(node)
+        kind = ast.unparse(call.func).rpartition(".")[2] if isinstance(call, ast.Call) else ""
+        if kind not in _EXPORTERS:
+            raise StaysError(self._call.node, "make its exporters in statements here")
+        given = arguments(call, _EXPORTERS[kind])
+        if "serving_input_receiver_fn" in given:
+            given["receiver"] = given.pop("serving_input_receiver_fn")
+        odd = set(given) - _OF_EXPORTERS
+        if odd:
+            raise StaysError(call, f"an export of Keras has nothing for {min(odd)}")
+        if "receiver" not in given:
+            raise StaysError(call, "give this exporter a serving_input_receiver_fn")
+        return kind, given.get("name"), given["receiver"]
+
+    def is_endless(self):
+        """True if the evaluation ends with its data."""
+        steps = self.evaluation["steps"]
+        return isinstance(steps, ast.Constant) and steps.value is None
+
 
 LOOP = ("estimator2strategy.KerasLoop",)
 _LOOP_ARGUMENTS = (
@@ -118,7 +241,7 @@ class LoopCalls:
 
     def __init__(self, module, made, model_class, new_names):
         self.module, self.made, self._class = module, made, model_class
-        self.limit = line_limit.of(module.source.path)
+        self.limit = wrapping.of(module.source.path)
         self._new_names = new_names
         self.helpers, self.imports, self.receivers = [], [], []
         self._gone = []  # statements that make specs
@@ -208,7 +331,7 @@ class LoopCalls:
 
     def _in_scope(self, lines):
         """The lines in the scope of a TPU's strategy."""
-        self.helpers.append(on_cores.STRATEGY)
+        self.helpers.append(optimizer_code.STRATEGY)
         cluster = f", {self._text(self._config['cluster'])}" if "cluster" in self._config else ""
         use_tpu = self._text(self._use_tpu)
         head = f"with make_strategy({use_tpu}{cluster}).scope():"

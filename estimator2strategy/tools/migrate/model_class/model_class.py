@@ -3,16 +3,11 @@
 import ast
 import re
 
-from estimator2strategy.tools.migrate.model_class import (
-    loss_slice,
-    names,
-    on_cores,
-    weighted_losses,
-)
+from estimator2strategy.tools.migrate.model_class import model_fn_parts, optimizer_code, values
 from estimator2strategy.tools.migrate.model_class.body import Body
-from estimator2strategy.tools.migrate.model_class.metric_fn_calls import EvalMetrics
 from estimator2strategy.tools.migrate.model_class.model_fn_parts import (
     SPEC,
+    EvalMetrics,
     names_in,
     reads_of,
     writes_of,
@@ -190,7 +185,7 @@ class ModelClass(Body):
         losses = _Losses(self)
         read = reads_of(value).union(*map(reads_of, self.parts.summaries))
         read |= set(self.several.losses) if self.several else set()
-        kept = loss_slice.of(self.parts.loss, read, self._adds_loss)
+        kept = model_fn_parts.of(self.parts.loss, read, self._adds_loss)
         lines = [line for s in kept for line in losses.written(s)]
         loss = joined(losses.rewriter.text(value))
         summaries = [line for s in self.parts.summaries for line in self._summary(s)]
@@ -206,8 +201,8 @@ class ModelClass(Body):
         returned = self.several.returned(loss) if self.several else loss
         lines += [_COUNTED, f"self.mean_loss.update_state({counted})", f"return {returned}"]
         if self._is_on_cores:
-            on_cores.check_loss(value, lines)
-            lines = on_cores.divided(lines)
+            optimizer_code.check_loss(value, lines)
+            lines = optimizer_code.divided(lines)
         return [*self._prelude(lines), *lines]
 
     def _adds_loss(self, node):
@@ -320,7 +315,7 @@ class _Losses:
     def _kind(self, node):
         name = self.rewriter.called(node) or ""
         kind = name.removeprefix("tf.losses.")
-        return kind if name.startswith("tf.losses.") and kind in names.LOSSES else None
+        return kind if name.startswith("tf.losses.") and kind in values.LOSSES else None
 
     def _of_tf_losses(self, node, rewriter):
         name = rewriter.called(node) or ""
@@ -329,24 +324,24 @@ class _Losses:
         kind = self._kind(node)
         if kind is None:
             raise StaysError(node, f"Keras has nothing for {name}: write out what it computes")
-        keras, known = names.LOSSES[kind]
+        keras, known = values.LOSSES[kind]
         given = arguments(node, (*known, "weights"))
         weights = given.pop("weights", None)
         if set(given) - set(known):
             odd = min(set(given) - set(known))
             raise StaysError(node, f"write out what {odd} does in {name}")
         texts = [rewriter.text(given[argument]) for argument in known]
-        if weights is not None and not weighted_losses.is_one(weights):
-            self._model.functions[weighted_losses.FUNCTION] = None
-            return weighted_losses.text(node, kind, *texts, rewriter.text(weights))
+        if weights is not None and not model_fn_parts.is_one(weights):
+            self._model.functions[model_fn_parts.FUNCTION] = None
+            return model_fn_parts.text(node, kind, *texts, rewriter.text(weights))
         return f"keras.losses.{keras}({', '.join(texts)})"
 
     def _total(self, node, rewriter):
         name = rewriter.called(node)
         regularization = "sum(self.losses)"
-        if name in names.REGULARIZATION:
+        if name in values.REGULARIZATION:
             return regularization
-        if name == names.TOTAL:
+        if name == values.TOTAL:
             parts = [*self._added, *[regularization] * self._model.is_regularized()]
             return " + ".join(parts) or "0.0"
         if name in ("tf.add_n", "tf.math.add_n") and "REGULARIZATION_LOSSES" in ast.unparse(node):

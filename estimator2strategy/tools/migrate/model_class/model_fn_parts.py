@@ -4,17 +4,133 @@
     parts.forward      # the statements that compute predictions from features
 
 A statement belongs to the loss if it reads labels, to the optimizer if it reads the global step or
-trains, to the metrics if it makes or updates one. All others are of the forward pass.
-"""
+trains, to the metrics if it makes or updates one. All others are of the forward pass."""
 
 import ast
 import contextlib
 import dataclasses
 import re
 
-from estimator2strategy.tools.migrate.model_class import names
+from estimator2strategy.tools.migrate.model_class import values
 from estimator2strategy.tools.migrate.model_class.rewriting import Rewriter, StaysError
 from estimator2strategy.tools.migrate.model_class.scopes import scope_of_with
+from estimator2strategy.tools.migrate.module import is_docstring
+
+
+def of(statements, needed, adds):
+    """Those of the statements that a loss needs, or that do more than assign.
+
+    Args:
+        statements: The statements, in order.
+        needed: The names that the loss and the summaries read.
+        adds: Function of a node; true for a call of tf.losses, which adds to the total loss.
+    """
+    kept = []
+    for statement in reversed(statements):
+        is_plain = isinstance(statement, ast.Assign) and not any(map(adds, ast.walk(statement)))
+        if not is_plain or writes_of(statement) & needed:
+            needed = needed | reads_of(statement)
+            kept.insert(0, statement)
+    return kept
+
+
+FUNCTION = '''def weighted_mean(losses, weights):
+    """The mean over the losses whose weight is not 0."""
+    weights = keras.ops.cast(weights, losses.dtype)
+    weights = keras.ops.broadcast_to(weights, keras.ops.shape(losses))
+    present = keras.ops.cast(weights != 0, losses.dtype)
+    total = keras.ops.sum(losses * weights)
+    return keras.ops.divide_no_nan(total, keras.ops.sum(present))
+'''
+# Functions of tf.losses -> the loss of each element.
+_ELEMENTS = {
+    "sigmoid_cross_entropy": "keras.ops.binary_crossentropy({}, {}, from_logits=True)",
+    "softmax_cross_entropy": "keras.ops.categorical_crossentropy({}, {}, from_logits=True)",
+    "sparse_softmax_cross_entropy": (
+        "keras.ops.sparse_categorical_crossentropy({}, {}, from_logits=True)"
+    ),
+    "mean_squared_error": "keras.ops.square({} - {})",
+    "absolute_difference": "keras.ops.abs({} - {})",
+}
+
+
+def text(node, kind, labels, predictions, weights):
+    """The text of a weighted loss.
+
+    Raises:
+        StaysError: There is none for this loss.
+    """
+    if kind not in _ELEMENTS:
+        raise StaysError(node, f"write out what tf.losses.{kind} computes with weights")
+    return f"weighted_mean({_ELEMENTS[kind].format(labels, predictions)}, {weights})"
+
+
+def is_one(node):
+    """True for weights that are 1."""
+    return isinstance(node, ast.Constant) and node.value == 1
+
+
+class EvalMetrics:
+    """A metric_fn, and what it is given.
+
+    Args:
+        module: The file.
+        function: The model_fn.
+        node: The argument `eval_metrics`; None for a spec without it.
+
+    Attributes:
+        statements: The statements of metric_fn, without its return.
+        returned: The dict that it returns; None without eval_metrics.
+        given: The nodes that it is given.
+        function: Its definition.
+    """
+
+    def __init__(self, module, function, node):
+        self.statements, self.returned, self.given, self.function = [], None, [], None
+        self._names = {}
+        if node is None:
+            return
+        node = _value(function, node)
+        pair = node.elts if isinstance(node, ast.Tuple) else ()
+        given = _value(function, pair[1]) if len(pair) == 2 else None
+        if not isinstance(given, (ast.List, ast.Tuple)) or not isinstance(pair[0], ast.Name):
+            raise StaysError(node, "write eval_metrics as (metric_fn, [tensors])")
+        scope = module.source.scope_of(pair[0]).find(pair[0].id)
+        found = scope.bindings.get(pair[0].id, ()) if scope else ()
+        if len(found) != 1 or not isinstance(found[0], ast.FunctionDef):
+            raise StaysError(node, f"bring {pair[0].id} into this file first")
+        (self.function,) = found
+        names = [argument.arg for argument in self.function.args.args]
+        if len(names) != len(given.elts):
+            raise StaysError(node, f"give {pair[0].id} each argument in the list")
+        self.given = given.elts
+        self._names = dict(zip(names, given.elts, strict=True))
+        *statements, last = [s for s in self.function.body if not is_docstring(s)]
+        self.returned = last.value if isinstance(last, ast.Return) else None
+        if not isinstance(self.returned, ast.Dict):
+            raise StaysError(last, "return the metrics as a dict")
+        self.statements = statements
+
+    def rule(self, node, rewriter):
+        """The tensor of the model for an argument of metric_fn."""
+        given = self._names.get(node.id) if isinstance(node, ast.Name) else None
+        if given is None or (isinstance(given, ast.Name) and given.id == node.id):
+            return None
+        return rewriter.text(given)
+
+
+def _value(function, node):
+    """The value of a name that the function assigns once."""
+    if not isinstance(node, ast.Name):
+        return node
+    found = [
+        n.value
+        for n in ast.walk(function)
+        if isinstance(n, ast.Assign)
+        and any(isinstance(t, ast.Name) and t.id == node.id for t in n.targets)
+    ]
+    return found[0] if len(found) == 1 else node
+
 
 MODES = ("train", "eval", "infer")
 # The arguments of an EstimatorSpec that a model has a place for, in their order.
@@ -138,7 +254,7 @@ class _Reader:
 
     def _is_mode(self, node):
         return isinstance(node, (ast.Attribute, ast.Name)) and (
-            self.rewriter.name(node) in names.MODES
+            self.rewriter.name(node) in values.MODES
         )
 
     def _is_flag(self, node):
@@ -157,13 +273,13 @@ class _Reader:
             (other,) = node.comparators
             asked = other if self._is_mode(other) else node.left
             if self._is_mode(asked):
-                is_equal = names.MODES[self.rewriter.name(asked)] == mode
+                is_equal = values.MODES[self.rewriter.name(asked)] == mode
                 if isinstance(node.ops[0], ast.Eq):
                     return is_equal
                 if isinstance(node.ops[0], ast.NotEq):
                     return not is_equal
             if isinstance(node.ops[0], ast.In) and isinstance(other, (ast.Tuple, ast.List)):
-                return mode in {names.MODES.get(self.rewriter.name(one)) for one in other.elts}
+                return mode in {values.MODES.get(self.rewriter.name(one)) for one in other.elts}
         raise StaysError(node, "ask for the mode alone here: mode == ModeKeys.TRAIN, say")
 
     # The part that a statement belongs to.
@@ -265,7 +381,7 @@ def _is_stored(node):
 
 
 def _trains(name):
-    return name in names.STEPS or name.startswith(
+    return name in values.STEPS or name.startswith(
         ("tf.keras.optimizers.", "tf.train.", "tf.gradients", "tf.trainable_variables")
     )
 

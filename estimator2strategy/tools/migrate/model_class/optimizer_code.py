@@ -1,17 +1,51 @@
-"""The optimizer of a model_fn as a function that makes one of Keras, and its learning rate."""
+"""The optimizers of a model_fn as functions that make Keras's, and their learning rates.
+
+A model_fn with several optimizers, each with its own loss and variables: a `train_step`.
+"""
 
 import ast
 
 from estimator2strategy.tools.migrate import core_sums
-from estimator2strategy.tools.migrate.model_class import names, values
+from estimator2strategy.tools.migrate.model_class import values
 from estimator2strategy.tools.migrate.model_class.model_fn_parts import (
     names_in,
     reads_of,
     writes_of,
 )
 from estimator2strategy.tools.migrate.model_class.rewriting import Rewriter, StaysError, arguments
-from estimator2strategy.tools.migrate.model_class.several_optimizers import SeveralOptimizers
 from estimator2strategy.tools.migrate.model_class.wrapping import joined
+
+STRATEGY = '''
+def make_strategy(use_tpu, resolver=None):
+    """A strategy for the cores of a TPU, or for this machine."""
+    if not use_tpu:
+        return tf.distribute.get_strategy()
+    resolver = resolver or tf.distribute.cluster_resolver.TPUClusterResolver()
+    tf.config.experimental_connect_to_cluster(resolver)
+    tf.tpu.experimental.initialize_tpu_system(resolver)
+    return tf.distribute.TPUStrategy(resolver)
+'''
+CORES = "cores = tf.distribute.get_strategy().num_replicas_in_sync"
+# A mean over a core's examples, which is not divided by the number of cores.
+_UNDIVIDED = ("weighted_mean(", "reduce_mean(", "ops.mean(")
+
+
+def check_loss(node, lines):
+    """Raises StaysError for a loss that Keras does not divide among cores.
+
+    Losses of keras.losses are, in a strategy's scope; the gradients are added up.
+    """
+    text = "\n".join(lines)
+    if "keras.losses." not in text or any(part in text for part in _UNDIVIDED):
+        message = "take the loss from tf.losses, without weights: Keras divides it among the cores"
+        raise StaysError(node, message)
+
+
+def divided(lines):
+    """The lines of a loss, with what layers add divided by the number of cores."""
+    found = [line.replace("sum(self.losses)", "sum(self.losses) / cores") for line in lines]
+    return [CORES, *found] if found != lines else lines
+
 
 _SUMMED = '''class Summed{0}(keras.optimizers.{0}):
     """Sums the gradients of an id that stands twice in a batch."""
@@ -94,7 +128,7 @@ class OptimizerCode:
             name = self._rewriter.called(call) or ""
             if statement in self._in_schedule:
                 continue
-            if name in names.STEPS:
+            if name in values.STEPS:
                 self._steps |= writes_of(statement)
             elif self._is_optimizer(name):
                 self._lines += self._model._comments(statement)
@@ -194,7 +228,7 @@ class OptimizerCode:
         name = rewriter.name(node) if isinstance(node, ast.Attribute) else None
         kind = (name or "").rpartition(".")[2]
         is_optimizer = name and name.startswith("tf.keras.optimizers.") and "sched" not in name
-        if is_optimizer and self._model.is_looking_up() and kind in names.SUMMED:
+        if is_optimizer and self._model.is_looking_up() and kind in values.SUMMED:
             norm = self._options.pop("global_clipnorm", None)
             self.above.append(_SUMMED.format(kind, _CLIPPED.format(norm) if norm else ""))
             return f"Summed{kind}"
@@ -233,7 +267,7 @@ class OptimizerCode:
         rules = Rewriter(self._module, (self._step_of(step), self._kept, *values.VALUES))
         lines = []
         for one in taken:
-            is_step = (self._rewriter.called(getattr(one, "value", None)) or "") in names.STEPS
+            is_step = (self._rewriter.called(getattr(one, "value", None)) or "") in values.STEPS
             if not is_step and not self._is_on_gradients(one):
                 lines += self._model._written(one, rules)
         lines = self._of_names([*lines, f"return {name}"], but={step})
@@ -249,7 +283,7 @@ class OptimizerCode:
 
     def _step_of(self, step):
         def rule(node, rewriter):
-            return step if rewriter.called(node) in names.STEPS else None
+            return step if rewriter.called(node) in values.STEPS else None
 
         return rule
 
@@ -272,3 +306,147 @@ class OptimizerCode:
 def _last(call):
     function = call.func
     return function.attr if isinstance(function, ast.Attribute) else getattr(function, "id", "")
+
+
+_ALTERNATES = "write the train_step of optimizers that wait for one another"
+_TOGETHER = "# All gradients are taken before the first variable moves."
+_TRAIN_STEP = '''
+    def build_optimizers(self):
+        """Makes the optimizers' variables."""
+{builds}
+
+    def train_step(self, data):
+        x, y = data
+        with tf.GradientTape(persistent=True) as tape:
+            y_pred = self(x, training=True)
+            {losses} = self.compute_losses(x, y, y_pred)
+{comments}
+        steps = [
+{steps}
+        ]
+        gradients = [tape.gradient(target, variables) for _, target, variables in steps]
+        for (optimizer, _, variables), of_step in zip(steps, gradients):
+            optimizer.apply(of_step, variables)
+        return self.compute_metrics(x, y, y_pred)
+'''
+
+
+class SeveralOptimizers:
+    """The optimizers of a model_fn, with their losses and variables.
+
+    Args:
+        model: The `ModelClass`.
+        made: Name -> the call that makes the optimizer.
+
+    Attributes:
+        main: The name of the one that counts the steps.
+        losses: The names of their losses.
+    """
+
+    def __init__(self, model, made):
+        self._model, self._made = model, made
+        self._statements = model.parts.optimizer
+        self._values = {
+            statement.targets[0].id: statement.value
+            for statement in self._statements
+            if isinstance(statement, ast.Assign) and isinstance(statement.targets[0], ast.Name)
+        }
+        self._found = {}  # name of an optimizer -> (name of its loss, text of its variables)
+        for statement in self._statements:
+            for node in ast.walk(statement):
+                if isinstance(node, ast.Call) and _last_of_all(node) == "apply_gradients":
+                    self._add(statement, node)
+        counting = [name for name in made if self._counts(name)]
+        self.main = (counting or list(made))[0]
+        self.losses = list(dict.fromkeys(loss for loss, _ in self._found.values()))
+        if set(self._found) != set(made):
+            raise StaysError(model.function, "apply the gradients of each optimizer once")
+
+    def _counts(self, name):
+        text = (self._model.module.written(s) for s in self._statements)
+        return any(one.startswith(f"{name}.iterations = ") for one in text)
+
+    def _add(self, statement, call):
+        optimizer = getattr(call.func.value, "id", None)
+        if optimizer not in self._made or optimizer in self._found:
+            raise StaysError(call, "apply the gradients of each optimizer once")
+        self._check_order(statement)
+        given = self._value(call.args[0])
+        reading = self._model.reading
+        gradients = [n for n in ast.walk(given) if reading.called(n) == "tf.gradients"]
+        of_loss = gradients[0].args[:2] if len(gradients) == 1 else ()
+        if len(of_loss) != 2 or not isinstance(of_loss[0], ast.Name):
+            raise StaysError(call, "write what is done to gradients in train_step")
+        loss, variables = of_loss
+        self._found[optimizer] = (loss.id, self._variables(call, variables))
+
+    def _value(self, node):
+        return self._values.get(node.id, node) if isinstance(node, ast.Name) else node
+
+    def _check_order(self, statement):
+        """Raises StaysError for an update that waits for another."""
+        trained = set()
+        for one in self._statements:
+            if any(_last_of_all(n) == "apply_gradients" for n in ast.walk(one)):
+                trained |= writes_of(one)
+        while statement is not self._model.function:
+            statement = statement.parent
+            if isinstance(statement, ast.With):
+                nodes = (n for item in statement.items for n in ast.walk(item))
+                if any(isinstance(n, ast.Name) and n.id in trained for n in nodes):
+                    raise StaysError(statement, _ALTERNATES)
+
+    def _variables(self, call, node):
+        node = self._value(node)
+        if self._model.reading.called(node) != "tf.trainable_variables":
+            raise StaysError(call, "give each optimizer tf.trainable_variables of a scope")
+        if not node.args:
+            return "self.trainable_variables"
+        scope = getattr(node.args[0], "value", None)
+        made = self._model.layers.made
+        found = [name for name in made if name == scope or name.startswith(f"{scope}_")]
+        if not found:
+            raise StaysError(call, f"no layer of the model is in the scope {scope}")
+        if len(found) == 1:
+            return f"self.{found[0]}.trainable_variables"
+        return f"[{', '.join(f'*self.{name}.trainable_variables' for name in found)}]"
+
+    def is_on_gradients(self, statement):
+        """True for a statement of the gradients, and of what applies them."""
+        taken = {name for name, value in self._values.items() if self._takes_gradients(value)}
+        read = {n.id for n in ast.walk(statement) if isinstance(n, ast.Name)}
+        applies = any(_last_of_all(n) == "apply_gradients" for n in ast.walk(statement))
+        return bool(applies or writes_of(statement) & taken or read & taken)
+
+    def _takes_gradients(self, value):
+        called = self._model.reading.called
+        return any(called(node) == "tf.gradients" for node in ast.walk(value))
+
+    def attribute(self, name):
+        """The attribute of the model that an optimizer is."""
+        return "self.optimizer" if name == self.main else f"self.{name}"
+
+    def text(self):
+        """The methods of the model."""
+        builds, steps = [], []
+        for name, (loss, variables) in self._found.items():
+            builds.append(f"{self.attribute(name)}.build({variables})")
+            steps.append(f"({self.attribute(name)}, {loss}, {variables}),")
+        block = self._model._block
+        above = [s for s in self._statements if self.is_on_gradients(s)]
+        comments = [comment for s in above for comment in self._model._comments(s)]
+        return _TRAIN_STEP.format(
+            builds="\n".join(block(builds)),
+            comments="\n".join(block(dict.fromkeys([*comments, _TOGETHER]))),
+            steps="\n".join(block(steps, " " * 12)),
+            losses=", ".join(["loss", *(loss for loss in self.losses if loss != "loss")]),
+        ).splitlines()
+
+    def returned(self, loss):
+        """The results of `compute_losses`."""
+        return ", ".join([loss, *(name for name in self.losses if name != "loss")])
+
+
+def _last_of_all(node):
+    function = getattr(node, "func", None)
+    return function.attr if isinstance(function, ast.Attribute) else None

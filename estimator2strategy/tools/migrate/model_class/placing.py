@@ -1,4 +1,9 @@
-"""Where a layer is made and where it is called: an attribute, or a list of them for a loop."""
+"""Where a layer is made and where it is called: an attribute, or a list of them for a loop.
+
+    joined_name(module, [node, "conv"])     # ('f"block_{i}_conv"', "block_conv")
+
+For the node `"block_%d" % i`, in a loop over i.
+"""
 
 import ast
 import keyword

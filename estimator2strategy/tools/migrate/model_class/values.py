@@ -1,23 +1,129 @@
-"""Rules for what does not depend on a layer: initializers, regularizers, activations, names."""
+"""Rules for what does not depend on a layer: initializers, regularizers, activations, names.
+
+Their names, and those of layers, are tables of what Keras 3 calls them.
+"""
 
 import ast
+import dataclasses
 
-from estimator2strategy.tools.migrate.model_class import names
 from estimator2strategy.tools.migrate.model_class.rewriting import StaysError, arguments
+
+
+@dataclasses.dataclass(frozen=True)
+class KerasRow:
+    """A class of Keras, and the arguments of what it takes the place of, in their order.
+
+    Attributes:
+        keras: The class, below `keras`.
+        arguments: The arguments, each by its name in Keras; "" for one that goes.
+    """
+
+    keras: str
+    arguments: tuple[str, ...] = ()
+
+
+_NORM = (
+    "axis", "momentum", "epsilon", "center", "scale", "beta_initializer", "gamma_initializer",
+    "moving_mean_initializer", "moving_variance_initializer", "beta_regularizer",
+    "gamma_regularizer", "beta_constraint", "gamma_constraint", "training", "trainable", "name",
+)  # fmt: skip
+BATCH_NORM = "tf.layers.batch_normalization"
+NORM_ROW = KerasRow("layers.BatchNormalization", _NORM)
+
+INITIALIZERS = {
+    **dict.fromkeys(
+        ("tf.glorot_uniform_initializer", "tf.initializers.glorot_uniform",
+         "tf.keras.initializers.glorot_uniform"),
+        KerasRow("initializers.GlorotUniform", ("seed", "")),
+    ),
+    **dict.fromkeys(
+        ("tf.glorot_normal_initializer", "tf.initializers.glorot_normal"),
+        KerasRow("initializers.GlorotNormal", ("seed", "")),
+    ),
+    **dict.fromkeys(
+        ("tf.random_normal_initializer", "tf.initializers.random_normal"),
+        KerasRow("initializers.RandomNormal", ("mean", "stddev", "seed", "")),
+    ),
+    **dict.fromkeys(
+        ("tf.truncated_normal_initializer", "tf.initializers.truncated_normal"),
+        KerasRow("initializers.TruncatedNormal", ("mean", "stddev", "seed", "")),
+    ),
+    **dict.fromkeys(
+        ("tf.random_uniform_initializer", "tf.initializers.random_uniform"),
+        KerasRow("initializers.RandomUniform", ("minval", "maxval", "seed", "")),
+    ),
+    **dict.fromkeys(
+        ("tf.variance_scaling_initializer", "tf.initializers.variance_scaling"),
+        KerasRow("initializers.VarianceScaling", ("scale", "mode", "distribution", "seed", "")),
+    ),
+    **dict.fromkeys(
+        ("tf.zeros_initializer", "tf.initializers.zeros"), KerasRow("initializers.Zeros", ("",))
+    ),
+    **dict.fromkeys(
+        ("tf.ones_initializer", "tf.initializers.ones"), KerasRow("initializers.Ones", ("",))
+    ),
+    **dict.fromkeys(
+        ("tf.constant_initializer", "tf.initializers.constant"),
+        KerasRow("initializers.Constant", ("value", "")),
+    ),
+}  # fmt: skip
+# Defaults of tf's that are others in Keras.
+DEFAULTS = {
+    "initializers.RandomNormal": (("stddev", "1.0"),),
+    "initializers.TruncatedNormal": (("stddev", "1.0"),),
+    "initializers.RandomUniform": (("minval", "0.0"), ("maxval", "1.0")),
+}
+L2 = ("tf.contrib.layers.l2_regularizer", "tf.keras.regularizers.l2", "tf.keras.regularizers.L2")
+L1 = ("tf.contrib.layers.l1_regularizer", "tf.keras.regularizers.l1", "tf.keras.regularizers.L1")
+ACTIVATIONS = {
+    f"tf.{module}{name}": name
+    for module in ("nn.", "keras.activations.", "")
+    for name in ("relu", "tanh", "sigmoid", "elu", "selu", "softplus", "relu6", "softmax")
+}
+# tf.losses -> (class of keras.losses with its options, arguments in order); None: Keras has none.
+LOSSES = {
+    "sparse_softmax_cross_entropy": (
+        "SparseCategoricalCrossentropy(from_logits=True)", ("labels", "logits"),
+    ),
+    "softmax_cross_entropy": (
+        "CategoricalCrossentropy(from_logits=True)", ("onehot_labels", "logits"),
+    ),
+    "sigmoid_cross_entropy": (
+        "BinaryCrossentropy(from_logits=True)", ("multi_class_labels", "logits"),
+    ),
+    "mean_squared_error": ("MeanSquaredError()", ("labels", "predictions")),
+    "absolute_difference": ("MeanAbsoluteError()", ("labels", "predictions")),
+    "huber_loss": ("Huber()", ("labels", "predictions")),
+}  # fmt: skip
+REGULARIZATION = ("tf.losses.get_regularization_loss", "tf.losses.get_regularization_losses")
+TOTAL = "tf.losses.get_total_loss"
+STEPS = ("tf.train.get_global_step", "tf.train.get_or_create_global_step")
+LOOKUPS = ("tf.nn.embedding_lookup", "tf.gather")
+# Optimizers of Keras whose update of a row that rests is that of TensorFlow 1, if the gradients of
+# an id that is twice in a batch are added up before.
+SUMMED = ("Adam", "Adagrad")
+# tf.* -> the name in keras.ops, with the names of its arguments that are others there.
+MODES = {
+    "tf.estimator.ModeKeys.TRAIN": "train", "tf.estimator.ModeKeys.EVAL": "eval",
+    "tf.estimator.ModeKeys.PREDICT": "infer",
+    "estimator2strategy.estimator.ModeKeys.TRAIN": "train",
+    "estimator2strategy.estimator.ModeKeys.EVAL": "eval",
+    "estimator2strategy.estimator.ModeKeys.PREDICT": "infer",
+}  # fmt: skip
 
 
 def initializer(node, rewriter):
     """`tf.random_normal_initializer(...)` as an initializer of Keras."""
-    row = names.INITIALIZERS.get(rewriter.called(node))
+    row = INITIALIZERS.get(rewriter.called(node))
     if row is None:
-        if rewriter.name(node) in names.INITIALIZERS and not isinstance(node.parent, ast.Call):
-            return f"keras.{names.INITIALIZERS[rewriter.name(node)].keras}()"
+        if rewriter.name(node) in INITIALIZERS and not isinstance(node.parent, ast.Call):
+            return f"keras.{INITIALIZERS[rewriter.name(node)].keras}()"
         return None
     given = arguments(node, row.arguments)
     known = {name: value for name, value in given.items() if name in row.arguments and name}
     known |= {name: value for name, value in given.items() if name == "distribution"}
     written = {name: rewriter.text(value) for name, value in known.items()}
-    written |= {n: v for n, v in names.DEFAULTS.get(row.keras, ()) if n not in written}
+    written |= {n: v for n, v in DEFAULTS.get(row.keras, ()) if n not in written}
     if written.get("distribution", "").strip("'\"") == "normal":
         written["distribution"] = '"truncated_normal"'
     listed = ", ".join(f"{name}={value}" for name, value in written.items())
@@ -27,12 +133,12 @@ def initializer(node, rewriter):
 def regularizer(node, rewriter):
     """`tf.contrib.layers.l2_regularizer(1e-4)`: half of the sum of squares, in Keras all of it."""
     name = rewriter.called(node)
-    if name in names.L2 or name in names.L1:
+    if name in L2 or name in L1:
         given = list(arguments(node, ("scale", "scope")).values())
         text = rewriter.text(given[0])
-        if name == names.L2[0]:
+        if name == L2[0]:
             text = f"{text} / 2"
-        return f"keras.regularizers.{'L2' if name in names.L2 else 'L1'}({text})"
+        return f"keras.regularizers.{'L2' if name in L2 else 'L1'}({text})"
     return None
 
 
@@ -46,7 +152,7 @@ def of_tf_keras(node, rewriter):
 
 def activation(node, rewriter):
     """The name of an activation, for an argument; or its text."""
-    known = names.ACTIVATIONS.get(rewriter.name(node))
+    known = ACTIVATIONS.get(rewriter.name(node))
     return f'"{known}"' if known else rewriter.text(node)
 
 
@@ -61,7 +167,7 @@ def schedule(node, rewriter):
 
 def no_mode(node, rewriter):
     """Raises for a mode where a model has none."""
-    if rewriter.name(node) in names.MODES:
+    if rewriter.name(node) in MODES:
         raise StaysError(node, "it asks for the mode: a Keras model has `training` alone")
     return
 

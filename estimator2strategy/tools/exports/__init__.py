@@ -1,1 +1,0 @@
-"""`e2s export-for`: exported models, rewritten for other readers."""
