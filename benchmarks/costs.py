@@ -64,24 +64,6 @@ def _numbers(model: str, numbers: Sequence[int], unit: str) -> dict[str, Sequenc
     return {f"{model}, {n} {unit}": ["--model", model, "--number", str(n)] for n in numbers}
 
 
-def _calls(model: str) -> Cost:
-    """Calls of 1 to 1,000 steps or batches, whole batches and single examples."""
-    rows: dict[str, Sequence[str]] = {}
-    for call in ("train", "evaluate", "predict", "examples"):
-        for number in (1, 10, 100, 1000):
-            options = ["--model", model, "--call", call, "--number", str(number)]
-            rows[f"{call} {number}, real"] = [*options, LEGACY]
-            rows[f"{call} {number}"] = options
-    return Cost(
-        f"A first call of so many steps or batches of {model}, and later ones, against the real "
-        "TPUEstimator",
-        "calls",
-        rows,
-        {row: f"{row}, real" for row in rows if not row.endswith("real")},
-        ("first_s", "later_s", "first_clock_s", "later_clock_s"),
-    )
-
-
 def _rounds(models: Sequence[str]) -> Cost:
     rows: dict[str, Sequence[str]] = {}
     for model in models:
@@ -144,8 +126,6 @@ COSTS = {
         ("waits_clock_s",),
         0.1,
     ),
-    "calls": _calls("dense"),
-    "conv_calls": _calls("conv"),
     "rounds": _rounds(["dense", "conv", "bert", "resnet"]),
 }
 
