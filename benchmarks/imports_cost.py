@@ -41,7 +41,7 @@ IMPORTS: Mapping[str, Sequence[str]] = {
 }
 COMMANDS: Mapping[str, Sequence[str]] = {
     "`e2s --help`": (*_E2S, "--help"),
-    "`e2s check` of 200 lines": (*_E2S, "check", "examples/mnist_tpu/mnist_tpu.py"),
+    "`e2s check` of a file of 168 lines": (*_E2S, "check", "examples/mnist_tpu/mnist_tpu.py"),
     "`e2s guide`": (*_E2S, "guide"),
     "`e2s cache`": (*_E2S, "cache"),
     "`e2s doctor --no-import`": (*_E2S, "doctor", "--no-import"),

@@ -76,6 +76,16 @@ def test_a_cost_is_divided_by_another_row_or_by_a_field_of_its_own():
     assert "0.50 (<= 0.3 MISSED)" in eight
 
 
+def test_a_field_may_have_an_aim_of_its_own():
+    rows = {"real": {"s": 2.0, "mb": 10.0}, "ours": {"s": 2.1, "mb": 10.9}}
+    cost = costs.Cost("", "start", {}, {"ours": "real"}, ("s", "mb"), 1.0, {"mb": 1.1})
+    assert (
+        costs.table(cost, rows)
+        .splitlines()[-1]
+        .endswith("| 1.05 (<= 1.0 MISSED) | 1.09 (<= 1.1 ok) |")
+    )
+
+
 def test_a_cost_without_what_it_is_divided_by_has_no_ratio():
     cost = costs.Cost("", "start", {}, {"dense": "dense, real"}, ("first_step_s",))
     assert costs.ratios(cost, {"dense": {"first_step_s": 1.0}}) == {}
