@@ -14,7 +14,6 @@ import argparse
 import contextlib
 import dataclasses
 import functools
-import itertools
 import json
 import os
 import statistics
@@ -271,40 +270,8 @@ def checkpoint(args: argparse.Namespace) -> Sample:
     return {"waits_clock_s": sum(waits) / len(waits), "writes_clock_s": sum(writes) / len(writes)}
 
 
-def calls(args: argparse.Namespace) -> Sample:
-    """The first call of an estimator for so many steps or batches, and the later ones."""
-    program = program_of(args.contender, models.MODELS[args.model])
-    estimator, input_fn, number = program.estimator, program.model.input_fn, args.number
-    if args.call != "train":
-        estimator.train(input_fn, steps=1)  # a checkpoint to run on
-
-    def predict(single: bool) -> None:
-        predictions = estimator.predict(input_fn, yield_single_examples=single)
-        count = number * program.model.batch_size if single else number
-        for _ in itertools.islice(predictions, count):
-            pass
-        predictions.close()
-
-    call = {
-        "train": lambda: estimator.train(input_fn, steps=number),
-        "evaluate": lambda: estimator.evaluate(input_fn, steps=number),
-        "predict": lambda: predict(single=False),
-        "examples": lambda: predict(single=True),
-    }[args.call]
-    found: Sample = {}
-    watches = {"": Stopwatch(time.process_time), "clock_": Stopwatch(time.perf_counter)}
-    for stopwatch in watches.values():
-        call = stopwatch.timing(call)
-    for _ in range(4):
-        call()
-    for kind, stopwatch in watches.items():
-        first, *later = stopwatch.seconds
-        found |= {f"first_{kind}s": first, f"later_{kind}s": sorted(later)[1]}
-    return found
-
-
 def rounds(args: argparse.Namespace) -> Sample:
-    """A loop of train, evaluate and predict, one step or batch each, by the clock.
+    """A loop of train, evaluate and predict, one step or batch each, by processor time.
 
     The calls of the first round, which record and trace, and medians of those after the third.
     """
@@ -316,9 +283,9 @@ def rounds(args: argparse.Namespace) -> Sample:
             next(found)
 
     calls = {
-        "train": Stopwatch(time.perf_counter),
-        "evaluate": Stopwatch(time.perf_counter),
-        "predict": Stopwatch(time.perf_counter),
+        "train": Stopwatch(time.process_time),
+        "evaluate": Stopwatch(time.process_time),
+        "predict": Stopwatch(time.process_time),
     }
     for _ in range(args.number):
         calls["train"].timing(lambda: estimator.train(input_fn, steps=1))()
@@ -326,14 +293,14 @@ def rounds(args: argparse.Namespace) -> Sample:
         calls["predict"].timing(predict)()
     seconds = {name: stopwatch.seconds for name, stopwatch in calls.items()}
     seconds["round"] = [sum(each) for each in zip(*seconds.values(), strict=True)]
-    first = {f"first_{name}_clock_s": each[0] for name, each in seconds.items()}
-    later = {f"{name}_clock_s": statistics.median(each[3:]) for name, each in seconds.items()}
+    first = {f"first_{name}_s": each[0] for name, each in seconds.items()}
+    later = {f"{name}_s": statistics.median(each[3:]) for name, each in seconds.items()}
     return first | later
 
 
 SAMPLES = {
     function.__name__: function
-    for function in (start, record, ops, cores, hosts, checkpoint, calls, rounds)
+    for function in (start, record, ops, cores, hosts, checkpoint, rounds)
 }
 
 
@@ -347,9 +314,8 @@ def main() -> None:
         "--number",
         type=int,
         default=1,
-        help="of cores, hosts, layers, files, steps, batches or rounds",
+        help="of cores, hosts, layers, files or rounds",
     )
-    parser.add_argument("--call", choices=("train", "evaluate", "predict", "examples"))
     args = parser.parse_args()
     answer = os.fdopen(os.dup(1), "w")
     os.dup2(2, 1)

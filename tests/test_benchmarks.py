@@ -10,7 +10,17 @@ import pytest
 import tensorflow as tf
 from absl import flags
 
-from benchmarks import compiled, compiled_cases, costs, report, run, samples, server_ops
+from benchmarks import (
+    calls,
+    compiled,
+    compiled_cases,
+    costs,
+    imports_cost,
+    report,
+    run,
+    samples,
+    server_ops,
+)
 from benchmarks.device import export
 from estimator2strategy.engine.xla import tpus
 from estimator2strategy.engine.xla.tpu_compiler import Compiled, CompileStatus
@@ -66,9 +76,53 @@ def test_a_cost_is_divided_by_another_row_or_by_a_field_of_its_own():
     assert "0.50 (<= 0.3 MISSED)" in eight
 
 
+def test_a_field_may_have_an_aim_of_its_own():
+    rows = {"real": {"s": 2.0, "mb": 10.0}, "ours": {"s": 2.1, "mb": 10.9}}
+    cost = costs.Cost("", "start", {}, {"ours": "real"}, ("s", "mb"), 1.0, {"mb": 1.1})
+    assert (
+        costs.table(cost, rows)
+        .splitlines()[-1]
+        .endswith("| 1.05 (<= 1.0 MISSED) | 1.09 (<= 1.1 ok) |")
+    )
+
+
 def test_a_cost_without_what_it_is_divided_by_has_no_ratio():
     cost = costs.Cost("", "start", {}, {"dense": "dense, real"}, ("first_step_s",))
     assert costs.ratios(cost, {"dense": {"first_step_s": 1.0}}) == {}
+
+
+def test_a_call_has_its_least_disturbed_time_of_several_estimators():
+    of_estimators = [[3.0, 9.0, 2.0, 1.0], [4.0, 8.0, 0.5, 6.0]]
+    assert calls.best(of_estimators) == {"first": 3.0, "second": 8.0, "later": 0.5}
+    assert calls.best([[3.0, 9.0]]) == {"first": 3.0, "second": 9.0}
+
+
+def test_calls_stand_beside_those_of_the_real_one_in_a_row():
+    seconds = {"e2s": {"first": 0.5, "second": 0.2}, "legacy": {"first": 1.0, "second": 0.1}}
+    assert calls.head(["e2s", "legacy"], has_later=False).splitlines() == [
+        "|  | first, s | second, s | first, of the real one | second, of the real one |",
+        "| --- | --- | --- | --- | --- |",
+    ]
+    assert calls.row("train 10", seconds) == "| train 10 | 0.500 | 0.200 | 0.50 | 2.00 |"
+
+
+def test_imports_stand_beside_those_of_todays_and_of_the_real_tensorflow():
+    costs_ = {
+        imports_cost.TODAY: imports_cost.Cost(4.0, 700.0),
+        "ours": imports_cost.Cost(3.0, 600.0),
+        imports_cost.REAL: imports_cost.Cost(2.0, 400.0),
+    }
+    *_, today, ours, _ = imports_cost.table(costs_).splitlines()
+    assert today == "| `import tensorflow` | 4.00 | 700 | 1.00 | 2.00 |"
+    assert ours == "| ours | 3.00 | 600 | 0.75 | 1.50 |"
+
+
+@pytest.mark.slow
+def test_calls_are_measured_of_an_estimator_for_each_number(capsys):
+    calls.main(["--calls", "evaluate", "--numbers", "1,2", "--repeats", "1", "--later", "1"])
+    *_, one, two = capsys.readouterr().out.splitlines()
+    assert one.startswith("| evaluate 1 | ")
+    assert all(float(cell) > 0 for cell in two.split("|")[2:-1])
 
 
 @pytest.mark.parametrize("cost", costs.COSTS.values(), ids=costs.COSTS)
@@ -86,7 +140,6 @@ def test_every_cost_names_a_sample_that_there_is(cost):
         ["ops", "--number", "2"],
         ["cores", "--model", "dense", "--number", "2"],
         ["hosts", "--number", "1"],
-        ["calls", "--call", "examples", "--number", "2"],
     ],
     ids=lambda options: options[0],
 )

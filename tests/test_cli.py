@@ -6,10 +6,13 @@ import importlib.util
 import os
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 
 from estimator2strategy import __main__
+
+ROOT = Path(__file__).parents[1]
 
 
 def test_help_lists_the_commands(capsys):
@@ -201,3 +204,40 @@ def test_a_wrong_option_is_an_error_that_names_the_one_that_was_meant(arguments,
 def _parser(command):
     module, _ = __main__._COMMANDS[command]
     return importlib.import_module(module).parser()
+
+
+COUNTED = """\
+import contextlib, io, sys
+from estimator2strategy import __main__
+said = io.StringIO()
+with contextlib.redirect_stdout(said), contextlib.suppress(SystemExit):
+    __main__.main(sys.argv[1:])
+assert said.getvalue()
+print(len(sys.modules), *sorted({"tensorflow", "numpy", "keras", "jax"} & {*sys.modules}))
+"""
+
+
+@pytest.mark.parametrize(
+    ("command", "most"),
+    [
+        (["--help"], 80),
+        (["check", "examples/mnist_tpu/mnist_tpu.py"], 205),
+        (["guide"], 170),
+        (["cache"], 130),
+        (["doctor", "--no-import"], 225),
+    ],
+    ids=lambda value: " ".join(value) if isinstance(value, list) else None,
+)
+def test_commands_that_only_read_start_with_few_modules(command, most):
+    """Counted in modules, which a machine under load does not change: each takes a millisecond."""
+    ran = subprocess.run(
+        [sys.executable, "-c", COUNTED, *command],
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert ran.returncode == 0, ran.stderr
+    count, *heavy = ran.stdout.split()
+    assert heavy == []
+    assert int(count) <= most, count

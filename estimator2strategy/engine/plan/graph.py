@@ -382,5 +382,7 @@ class RecordedGraph:
         """The name that `graph` has for a library function: TensorFlow makes names up."""
         if not self._is_other_graph:
             return function
-        names = (r.functions_behind(r.position) for r in (self, RecordedGraph(self.graph)))
-        return dict(zip(*names, strict=True)).get(function, function)
+        now = RecordedGraph(self.graph)
+        pairs = (recorded.functions_behind(recorded.position) for recorded in (self, now))
+        names: dict[str, str] = dict(zip(*pairs, strict=True))
+        return names.get(function, function)

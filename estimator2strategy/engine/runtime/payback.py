@@ -39,7 +39,7 @@ class Prices(NamedTuple):
 
 # A program that has trained twice is likely to do so in a loop: the real Estimator's trainings of
 # 100 steps take long enough to build ours in one of them.
-TRAINING = Prices(building=2.0, again=6, beside=1 / 10)
+TRAINING = Prices(building=2.0, again=6, beside=1 / 50)
 
 # An evaluation gains less in a loop, and is not slower without.
 EVALUATION = Prices(building=2.8, again=1, beside=1 / 10)
@@ -47,10 +47,10 @@ EVALUATION = Prices(building=2.8, again=1, beside=1 / 10)
 # Two predictions at a time fill processors on which one leaves gaps.
 PREDICTION = Prices(building=2.8, again=1, beside=1 / 4)
 
-# The gain of a step in a loop: the call from Python, which is as much work as there are nodes and
-# variables, and so a part of the time to build the program; and the work beside that of the next
-# step. It cannot gain more than half of the step.
-_CALL_OF_BUILDING = 1 / 200
+# The call from Python that a step in a loop does without (seconds): it hardly depends on the model.
+_CALL = 0.25e-3
+
+# The most that a step can gain, as a part of it.
 _MOST = 1 / 2
 
 
@@ -83,5 +83,4 @@ def has_paid(costs: AloneCosts, prices: Prices) -> bool:
 
 def gained(costs: AloneCosts, prices: Prices) -> float:
     """The seconds that a step is likely to gain in a loop."""
-    gain = max(costs.building * _CALL_OF_BUILDING, costs.step * prices.beside)
-    return min(gain, costs.step * _MOST)
+    return min(_CALL + costs.step * prices.beside, costs.step * _MOST)

@@ -186,9 +186,9 @@ def test_the_loss_of_a_step_before_the_loop_is_the_last_one_where_the_input_ends
         (AloneCosts(0.05, 0.0005, 401), 30, True),
         (AloneCosts(0.05, 0.0005, 66, earlier=66), 100, False),
         (AloneCosts(0.05, 0.0005, 67, earlier=67), 100, True),
-        # A step of 20 ms: 2 ms are gained.
-        (AloneCosts(0.05, 0.02, 10), 50, False),
-        (AloneCosts(0.05, 0.02, 10), 51, True),
+        # A step of 20 ms: a call of 0.25 ms and 0.4 ms beside the next step are gained.
+        (AloneCosts(0.05, 0.02, 10), 153, False),
+        (AloneCosts(0.05, 0.02, 10), 154, True),
         # Building 10 s, a step of 0.1 s.
         (AloneCosts(10.0, 0.1, 10), 400, False),
         (AloneCosts(0.05, 0.02, 10), 20, False),
