@@ -127,7 +127,9 @@ def _known(row: table.Program) -> libraries.Library | None:
 
 def _world(row: table.Program) -> str:
     known = _known(row)
-    return "that is installed" if known is None else known.world or "that of the program"
+    if known is None or known.world == libraries.TODAY:
+        return "that is installed"
+    return known.world or "that of the program"
 
 
 def _install(row: table.Program, needs: list[str]) -> str:

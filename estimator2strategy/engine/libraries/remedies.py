@@ -8,6 +8,8 @@ Of other libraries nothing is said, but that one was compiled for another Tensor
 
 from __future__ import annotations
 
+import re
+
 from estimator2strategy.engine.libraries import table
 from estimator2strategy.engine.libraries.table import Library
 
@@ -74,15 +76,22 @@ def failed(module: str, release: str, error: Exception) -> str | None:
             of = _owner(error, module)
             name = f"{of} {release}".strip() if of == module else of
             return f"{name} {fate} ({reason}): {remedy.format(distribution=_distribution(of))}"
-    rows, name = table.known(module), f"{module} {release}".strip()
-    if rows and isinstance(error, ModuleNotFoundError):
-        lacked = str(error.name).partition(".")[0]
-        if command := _install(lacked, table.find(module, release) or rows[-1]):
-            return f"{name} needs {lacked}, which is not installed: {command}"
-    row = table.find(module, release)
+    if isinstance(error, ModuleNotFoundError):
+        lacked = lacking(module, release, str(error.name).partition(".")[0])
+        if lacked is not None:
+            return lacked
+    row, name = table.find(module, release), f"{module} {release}".strip()
     if row and isinstance(error, (ImportError, AttributeError)) and release != row.release:
         return f"{name} does not import here ({reason}); {row.release} does: {row.install}"
     return None
+
+
+def lacking(module: str, release: str, lacked: str) -> str | None:
+    """The sentence for a library that needs another one; None if the table does not say so."""
+    rows = table.known(module)
+    command = _install(lacked, table.find(module, release) or rows[-1]) if rows else None
+    name = f"{module} {release}".strip()
+    return f"{name} needs {lacked}, which is not installed: {command}" if command else None
 
 
 def _is_said(error: Exception) -> bool:
@@ -111,7 +120,8 @@ def _distribution(module: str) -> str:
 
 def _install(module: str, row: Library) -> str | None:
     """The command for a module that a library needs; None if the table does not name it."""
-    named = {r.lower().replace("_", "-"): r for r in (*row.beside, *row.needs)}
+    every = (*row.beside, *row.needs)
+    named = {re.split("[=<]", r)[0].lower().replace("_", "-"): r for r in every}
     requirement = named.get(_distribution(module).lower(), _DISTRIBUTIONS.get(module))
     if requirement in row.beside:
         return f"pip install --no-deps {requirement}"

@@ -94,6 +94,29 @@ class LibraryFinder(importlib.abc.MetaPathFinder):
         return spec
 
 
+class LackingFinder(importlib.abc.MetaPathFinder):
+    """Stands last in `sys.meta_path`, and names the command for what a known library lacks."""
+
+    def find_spec(
+        self, fullname: str, path: Sequence[str] | None = None, target: ModuleType | None = None
+    ) -> None:
+        if path is None and _is_imported() and (reason := _lacking(fullname)):
+            raise ModuleNotFoundError(reason, name=fullname)
+
+
+def _lacking(module: str) -> str | None:
+    """The sentence of the library that imports a module, or of the next one that imports that."""
+    frame = sys._getframe(2).f_back
+    while frame is not None:
+        library = str(frame.f_globals.get("__name__")).partition(".")[0]
+        if table.known(library) and (
+            reason := remedies.lacking(library, release_of(library), module)
+        ):
+            return reason
+        frame = frame.f_back
+    return None
+
+
 class _TellingLoader(importlib.abc.Loader):
     """Imports a library, and says what to do where that fails, or where a name is gone."""
 
@@ -139,9 +162,10 @@ def _is_imported() -> bool:
 
 def install() -> None:
     """From now on libraries that are imported for the first time are served."""
-    others = [finder for finder in sys.meta_path if not isinstance(finder, LibraryFinder)]
+    ours = (LibraryFinder, LackingFinder)
+    others = [finder for finder in sys.meta_path if not isinstance(finder, ours)]
     patches.noted("library imports")
-    sys.meta_path[:] = [LibraryFinder(), *others]
+    sys.meta_path[:] = [LibraryFinder(), *others, LackingFinder()]
 
 
 def _is_switched_off(module: str) -> bool:

@@ -6,7 +6,8 @@
 
 A row holds for the releases below `below`, or for all that no row before it holds for. `world` is
 the TensorFlow that the library was written for; empty, where it runs on that of the program.
-`dropped.csv` has the names that the releases from `below` on lack.
+`dropped.csv` has the names that the releases from `below` on lack. Libraries of world "today" run
+on the TensorFlow that is installed: they are left alone, and only what they need is known.
 """
 
 from __future__ import annotations
@@ -17,6 +18,8 @@ import functools
 import re
 from pathlib import Path
 
+TODAY = "today"
+
 
 @dataclasses.dataclass(frozen=True)
 class Library:
@@ -26,7 +29,7 @@ class Library:
         module: The name that programs import.
         distribution: The name that pip knows.
         below: The first release that the row does not hold for; "" if it holds for all.
-        world: "1.15", "2.15", or "" for that of the program.
+        world: "1.15", "2.15", "" for that of the program, or TODAY.
         release: The newest one that the row holds for.
         beside: Distributions that have to be installed with it, without their dependencies.
         needs: Others that it imports, and that neither TensorFlow nor this package brings along.
@@ -100,8 +103,9 @@ def known(module: str) -> tuple[Library, ...]:
 
 
 def find(module: str, release: str) -> Library | None:
-    """The row of a release; None if that release needs no Estimator any more."""
-    return next((row for row in known(module) if is_below(release, row.below)), None)
+    """The row of a release; None if that release runs on the TensorFlow that is installed."""
+    old = (row for row in known(module) if row.world != TODAY)
+    return next((row for row in old if is_below(release, row.below)), None)
 
 
 def is_below(release: str, bound: str) -> bool:

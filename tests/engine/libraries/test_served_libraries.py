@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import importlib
 import os
 import subprocess
@@ -222,6 +223,51 @@ def test_a_release_that_is_not_served_is_told_what_it_needs(known):
         importlib.import_module("some_known")
 
 
+NEEDS_BESIDE = (
+    "some_known 1.5 needs some_beside, which is not installed: pip install --no-deps some-beside"
+)
+
+
+@pytest.mark.parametrize("between", ["some_known", "some_helper"])
+def test_a_part_of_a_library_that_lacks_a_module_is_told_its_command(known, site, between):
+    known("1.5", "")
+    folder = site("some_helper", "import some_beside")
+    by = {"some_known": "import some_beside", "some_helper": "import some_helper"}[between]
+    (folder / "some_known" / "part.py").write_text(by)
+    served.install()
+    with pytest.raises(ModuleNotFoundError) as caught:
+        importlib.import_module("some_known.part")
+    assert str(caught.value) == NEEDS_BESIDE
+    assert caught.value.name == "some_beside"
+
+
+def test_a_library_can_still_do_without_a_module(known):
+    known("1.5", "try:\n    import some_beside\nexcept ModuleNotFoundError:\n    beside = None\n")
+    served.install()
+    assert importlib.import_module("some_known").beside is None
+
+
+def test_a_program_that_imports_the_module_itself_has_pythons_message(known):
+    served.install()
+    with pytest.raises(ModuleNotFoundError, match=r"^No module named 'some_beside'$"):
+        importlib.import_module("some_beside")
+
+
+def test_a_library_of_todays_tensorflow_is_left_alone_and_told_what_it_needs(
+    known, monkeypatch, capsys
+):
+    (row,) = table.rows()
+    today = dataclasses.replace(row, below="", world=table.TODAY, needs=("some-beside==1.0",))
+    monkeypatch.setattr(table, "rows", lambda: (dataclasses.replace(today, beside=()),))
+    known("1.5", "import tensorflow as tf\ndef part():\n    import some_beside\n")
+    served.install()
+    module = importlib.import_module("some_known")
+    assert module.tf is sys.modules["tensorflow"]
+    assert capsys.readouterr().err == ""
+    with pytest.raises(ModuleNotFoundError, match=r": pip install some-beside==1.0$"):
+        module.part()
+
+
 @pytest.mark.parametrize(
     ("source", "sentence"),
     [
@@ -351,6 +397,7 @@ def test_every_row_says_how_to_install_it():
     for row in table.rows():
         assert f"{row.distribution}=={row.release}" in row.install
         assert not row.below or table.find(row.module, row.release) is row
+        assert row.world in ("", "1.15", "2.15", table.TODAY)
     assert set(table.dropped()) == {row.module for row in table.rows() if row.below} - {
         "tensorflow_ranking"
     }

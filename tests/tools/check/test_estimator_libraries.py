@@ -45,6 +45,10 @@ def test_a_library_that_is_served_is_a_note(tmp_path):
     )
 
 
+def test_a_library_of_todays_tensorflow_is_no_finding(tmp_path):
+    assert told(tmp_path, "import kfac\nimport trfl\n", Target.TF2) == []
+
+
 def test_on_tensorflow_alone_it_is_an_error(tmp_path):
     program = "import tensorflow_ranking as tfr\n"
     ((severity, message, _),) = told(tmp_path, program, Target.TF2)

@@ -44,7 +44,8 @@ def _served(module: str, path: str) -> served.Served | None:
     found = served.of_installed(module)
     if found or not rows or served.release_of(module) or rows[-1].below:
         return found
-    return served.Served("", rows[-1].world)
+    newest = served.of_release(module, rows[-1].release)
+    return served.Served("", newest.world) if newest else None
 
 
 _RUN = "Run the program with `e2s run`."
