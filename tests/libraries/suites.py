@@ -29,6 +29,8 @@ RESULTS = HERE / "suites.json"
 # A line of pytest -v, such as `a_test.py::ATest::test_it PASSED [ 10%]`.
 _ENDED = re.compile(r"^\S+?\.py::(.+?) (PASSED|FAILED|ERROR|SKIPPED|XFAIL|XPASS)\b", re.MULTILINE)
 
+_OPTIONS = "-v --assert=plain -p no:cacheprovider"
+
 Suite = dict[str, str]
 
 
@@ -69,12 +71,13 @@ def run(suite: Suite, command: list[str], folder: Path, seconds: int, path: str 
     """Runs all tests of a suite; their outcomes are in a log beside each file."""
     paths = os.pathsep.join(filter(None, [path, str(folder)]))
     environment = {**os.environ, "PYTHONPATH": paths, "TF_CPP_MIN_LOG_LEVEL": "3"}
-    pytest = ["-m", "pytest", "-v", "--assert=plain", "-p", "no:cacheprovider", "-k", suite["only"]]
+    # Not on the command line: absl's flags, which many tests parse, have a -v of their own.
+    environment["PYTEST_ADDOPTS"] = f"{_OPTIONS} -k '{suite['only']}'"
     for file in files(suite, folder):
         timeout = contextlib.suppress(subprocess.TimeoutExpired)
         with file.with_suffix(".log").open("w") as log, timeout:
             subprocess.run(
-                [*command, *pytest, str(file)],
+                [*command, "-m", "pytest", str(file)],
                 env=environment,
                 cwd=folder,  # the file's own may have a `keras`, which Python would find first
                 stdout=log,

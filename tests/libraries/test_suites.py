@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import sys
+
 from tests.libraries import suites
 
 STOPPED = """\
@@ -27,3 +29,11 @@ def test_a_run_that_was_stopped_counts_the_tests_that_have_ended(tmp_path):
 
 def test_a_file_that_never_ran_has_no_outcomes(tmp_path):
     assert suites.outcomes(tmp_path / "a_test.py") == {}
+
+
+def test_tests_see_no_option_of_pytest(tmp_path):
+    """absl's flags have a -v of their own, and many tests parse `sys.argv`."""
+    test = "import sys\n\ndef test_argv():\n    assert sys.argv[1:] == [__file__]\n"
+    (tmp_path / "a_test.py").write_text(test)
+    suites.run({"files": "*_test.py", "only": ""}, [sys.executable], tmp_path, 60)
+    assert suites.outcomes(tmp_path / "a_test.py") == {"test_argv": "passed"}
