@@ -244,6 +244,7 @@ _FRONT_DOOR = {
 }
 
 
+@functools.lru_cache(maxsize=2**14)
 def canonical(raw: str) -> str:
     """The name of TF 1.15 for what is written like this; other names as they are."""
     if raw.startswith("@"):

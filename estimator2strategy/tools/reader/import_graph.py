@@ -7,7 +7,7 @@ import functools
 import os
 from collections.abc import Callable, Iterable, Mapping
 
-from estimator2strategy.tools.reader.source import Import, Source
+from estimator2strategy.tools.reader.source import Import, Source, kept
 
 # Functions that import a module which is not known before they run.
 _IMPORTERS = {"import_module", "__import__", "load_source", "run_path", "run_module", "exec"}
@@ -37,7 +37,7 @@ class ImportGraph:
         if os.path.basename(source.path) == "conftest.py":
             return set(self._sources)
         found = _closure(_closure({source}, self._above), self._below)
-        if any(call.last in _IMPORTERS for other in found for call in other.calls):
+        if any(map(_imports_by_name, found)):
             return set(self._sources)
         return found
 
@@ -73,6 +73,11 @@ class ImportGraph:
             found.add(package)
             folder = os.path.dirname(folder)
         return {other for other in found if other is not None and other is not source}
+
+
+@kept
+def _imports_by_name(source: Source) -> bool:
+    return any(call.last in _IMPORTERS for call in source.calls)
 
 
 def _closure(start: set[Source], beside: Mapping[Source, set[Source]]) -> set[Source]:

@@ -68,6 +68,7 @@ class Project:
         self._most = most
         self.by_path: dict[str, Source | None] = {}  # all that was read
         self._modules: dict[tuple[str, str], str | None] = {}
+        self._searched: set[tuple[Source, str]] = set()
         self._stars = Stars(self._module, self.load)
         for source in self.sources:
             self.adopt(source)
@@ -76,10 +77,11 @@ class Project:
         """Has a file's names followed to the others."""
         self.by_path[source.path] = source
         source.follow = self._follow
-        source.canonical = self.canonical
+        source.canonical = tables.canonical
         source.member = self._member
         source.given = lambda: self._set_names.get(source, frozenset())
         source.brings = self._stars.bring
+        source.searched = self._searched
 
     @functools.cached_property
     def _by_module(self) -> dict[str, list[Source]]:
@@ -98,11 +100,6 @@ class Project:
         return [s for s in self._by_module.get(parts[-1], ()) if s.path.endswith(ends)]
 
     # Names.
-
-    @kept
-    def canonical(self, raw: str) -> str:
-        """The legacy name of what is known by its full name: tensorflow.compat.v1.X is tf.X."""
-        return tables.canonical(raw)
 
     @functools.cached_property
     def _set_names(self) -> dict[Source, frozenset[str]]:
@@ -160,7 +157,7 @@ class Project:
         path, _, qualified = base[1:].partition("::")
         if qualified:
             return f"{base}.{name}"
-        if os.path.isdir(path):
+        if path not in self.by_path and os.path.isdir(path):
             found = _file_of(os.path.join(path, name))
             init = os.path.join(path, "__init__.py")
             if found is None and os.path.isfile(init):

@@ -49,7 +49,6 @@ class LexicalScope:
         name: Dotted name of the definition: "Model.call.body"; "" for a module.
         bindings: Name -> what binds it: the target of an import (a str), an expression that is
             assigned, a definition, or None for anything else (an argument, a loop variable).
-        imported: Names in `bindings` that an import binds, with the module and level of each.
     """
 
     node: ast.AST
@@ -173,15 +172,15 @@ class Source:
         self.stars: list[Import] = []
         self.stored: set[str] = set()  # the attributes that are assigned
         self.stores: list[tuple[ast.Attribute, LexicalScope]] = []  # `a.b` on the left of a `=`
-        # Set by the project: what `import name` leads to, what a raw name is called, the names of
-        # TensorFlow that the program sets, and if modules of its own bring a name by `import *`.
+        # Set by the project: an import's target, the name of a raw one, the names of TensorFlow
+        # that the program sets, if its modules bring a name by `import *`, and names sought there.
         self.follow: Callable[[Source, Import], str | None] = lambda source, target: None
         self.canonical: Callable[[str], str] = lambda name: name
         self.member: Callable[[str, str], str | None] = lambda base, name: f"{base}.{name}"
         self.given: Callable[[], frozenset[str]] = frozenset
         self.brings: Callable[[Source, Import, str], bool] = lambda source, star, name: False
-        self._names: dict[tuple[LexicalScope, str], str | None] = {}
-        self._searched: set[str] = set()
+        self.searched: set[tuple[Source, str]] = set()
+        self._names: dict[tuple[LexicalScope, str | ast.Attribute], str | None] = {}
         self._walk(tree, self.scope)
 
     @functools.cached_property
@@ -266,10 +265,8 @@ class Source:
             self._visit(base, base.parent, scope)
 
     def _bind_target(self, node: ast.Name, parent: ast.AST, scope: LexicalScope) -> None:
-        single = isinstance(parent, (ast.Assign, ast.AnnAssign)) and parent.value is not None
-        if isinstance(scope.node, ast.Lambda) or isinstance(parent, ast.comprehension):
-            single = False
-        scope.bind(node.id, parent.value if single else None)  # type: ignore[attr-defined]
+        value = parent.value if isinstance(parent, (ast.Assign, ast.AnnAssign)) else None
+        scope.bind(node.id, value)
 
     def _block(self, node: Any, scope: LexicalScope) -> None:
         name = getattr(node, "name", "<lambda>")
@@ -327,8 +324,10 @@ class Source:
     def resolve(self, node: ast.AST, scope: LexicalScope) -> str | None:
         """The full name of what an expression stands for, through aliases; None if unknown."""
         if type(node) is ast.Attribute:
-            base = self.resolve(node.value, scope)
-            return None if base is None else self.member(base, node.attr)
+            if (scope, node) not in self._names:
+                base = self.resolve(node.value, scope)
+                self._names[scope, node] = None if base is None else self.member(base, node.attr)
+            return self._names[scope, node]
         if type(node) is ast.Name:
             key = (scope, node.id)
             if key not in self._names:
@@ -368,9 +367,17 @@ class Source:
 
     def from_star(self, name: str) -> str | None:
         """The target of a name that `from module import *` may bind; None if that is not known."""
-        if name in self._searched:
-            return None  # modules that import all of one another
-        self._searched.add(name)
+        # Of modules that import all of one another only the first one's answer is whole.
+        return self._from_star(name) if self.searched else self._behind_stars(name)
+
+    @kept
+    def _behind_stars(self, name: str) -> str | None:
+        return self._from_star(name)
+
+    def _from_star(self, name: str) -> str | None:
+        if (self, name) in self.searched:
+            return None
+        self.searched.add((self, name))
         found = []
         try:  # the program's own first: what they lack may be TensorFlow's
             for star in sorted(self.stars, key=lambda star: star.module.startswith("tensorflow")):
@@ -383,7 +390,7 @@ class Source:
                 elif self.brings(self, star, name):
                     break  # a constant, say: it is not TensorFlow's
         finally:
-            self._searched.remove(name)
+            self.searched.remove((self, name))
         return min(found, key=lambda target: tables.rank(self.canonical(target)), default=None)
 
     def assigned(self, node: ast.AST, scope: LexicalScope) -> tuple[ast.expr, LexicalScope] | None:
@@ -435,13 +442,7 @@ class Source:
 
 
 # Nodes without names in them.
-_LEAVES = frozenset(
-    {ast.Constant, ast.Load, ast.Store, ast.Del, ast.Pass, ast.Break, ast.Continue, ast.alias}
-    | set(ast.operator.__subclasses__())
-    | set(ast.cmpop.__subclasses__())
-    | set(ast.boolop.__subclasses__())
-    | set(ast.unaryop.__subclasses__())
-)
+_LEAVES = frozenset({ast.Constant, ast.Pass, ast.Break, ast.Continue, ast.alias})
 
 
 def _preference(target: str) -> tuple[int, int]:

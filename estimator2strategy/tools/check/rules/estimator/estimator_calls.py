@@ -277,14 +277,13 @@ _QUEUES = {
 
 def queue_runners(source, context):
     project = context.project
-    on_cores = source in project.tpu_sources or _is_for_replicas(source, project)
+    calls = [call for call in source.calls if _public(call.name) in _QUEUES]
+    on_cores = calls and (source in project.tpu_sources or _is_for_replicas(source, project))
     inside = set()
     if on_cores:
         reached = project.reachable(input_functions(source, project))
         inside = {d.node for d in reached} | in_input_functions(project)
-    for call in source.calls:
-        if _public(call.name) not in _QUEUES:
-            continue
+    for call in calls:
         function = call.scope.function
         if not on_cores:
             yield Hit(call.node, f"{call.name} feeds from a queue")

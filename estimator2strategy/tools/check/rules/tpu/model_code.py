@@ -6,7 +6,7 @@ from estimator2strategy.tools.check.rule import Hit
 from estimator2strategy.tools.reader import features
 from estimator2strategy.tools.reader.estimator_programs import captured_tensors, is_optimizer_step
 from estimator2strategy.tools.reader.project import is_tf
-from estimator2strategy.tools.reader.source import Function, names_in, walk
+from estimator2strategy.tools.reader.source import Function, kept, names_in, walk
 
 _HOOKS = ("LoggingTensorHook", "SummarySaverHook", "FinalOpsHook", "NanTensorHook", "FeedFnHook")
 
@@ -87,12 +87,17 @@ def no_cross_shard(source, context):
         if not project.may_use_tpu(model) or _chooses(model):
             continue
         reached = project.reached_calls([model.definition])
-        if any(name in d.source.text for d, _ in reached for name in _SUMS):
+        if any(map(_has_sum, {d.source for d, _ in reached})):
             continue
         for calls in (calls for d, calls in reached if d.source is source):
             for call in calls:
                 if call.last in _TRAINS and is_optimizer_step(call, of_project=True):
                     yield Hit(call.node, "trains on TPU cores without a sum over the cores")
+
+
+@kept
+def _has_sum(source):
+    return any(name in source.text for name in _SUMS)
 
 
 def _chooses(model):
