@@ -162,7 +162,7 @@ def _requested(variable: str, default: E) -> E:
 def hosts_and_cores(text: str) -> tuple[int, int] | None:
     """The number of hosts and that of the cores of each, which `8` or `2x4` asks to emulate.
 
-    E2S_EMULATE_TPU_CORES and `e2s run --emulate-tpu-cores` take it. None if `text` is no such thing.
+    E2S_EMULATE_TPU_CORES and `e2s run --emulate-tpu-cores` take it. None if it is neither.
 
     Either may be zero.
     """
