@@ -30,31 +30,39 @@ from estimator2strategy.engine.runtime.liveness import watch as watch_other_proc
 from estimator2strategy.engine.runtime.requested_job import Runtime
 from estimator2strategy.engine.runtime.training_options import TrainingOptions
 from estimator2strategy.estimator import experimental, export, inputs, tpu
-from estimator2strategy.estimator.canned import (
+from estimator2strategy.estimator.canned.baseline import (
     BaselineClassifier,
     BaselineClassifierV2,
     BaselineEstimator,
     BaselineEstimatorV2,
     BaselineRegressor,
     BaselineRegressorV2,
-    DNNClassifier,
-    DNNClassifierV2,
-    DNNEstimator,
-    DNNEstimatorV2,
+)
+from estimator2strategy.estimator.canned.combined import (
     DNNLinearCombinedClassifier,
     DNNLinearCombinedClassifierV2,
     DNNLinearCombinedEstimator,
     DNNLinearCombinedEstimatorV2,
     DNNLinearCombinedRegressor,
     DNNLinearCombinedRegressorV2,
+)
+from estimator2strategy.estimator.canned.dnn import (
+    DNNClassifier,
+    DNNClassifierV2,
+    DNNEstimator,
+    DNNEstimatorV2,
     DNNRegressor,
     DNNRegressorV2,
+)
+from estimator2strategy.estimator.canned.linear import (
     LinearClassifier,
     LinearClassifierV2,
     LinearEstimator,
     LinearEstimatorV2,
     LinearRegressor,
     LinearRegressorV2,
+)
+from estimator2strategy.estimator.canned.parsing import (
     classifier_parse_example_spec,
     regressor_parse_example_spec,
 )

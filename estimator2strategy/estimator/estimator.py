@@ -55,7 +55,6 @@ from estimator2strategy.estimator.checks import (
     no_variable,
     verify_model_fn_args,
 )
-from estimator2strategy.estimator.chosen_runtime import in_chosen_runtime
 from estimator2strategy.estimator.cluster import (
     check_cluster,
     check_evaluation,
@@ -72,7 +71,11 @@ from estimator2strategy.estimator.estimator_recording import (
     replaced,
 )
 from estimator2strategy.estimator.exporting import Exporting
-from estimator2strategy.estimator.moved_arguments import MOVED_TO_OPTIONS, refuses_moved
+from estimator2strategy.estimator.moved_arguments import (
+    MOVED_TO_OPTIONS,
+    in_chosen_runtime,
+    refuses_moved,
+)
 from estimator2strategy.estimator.run_config import RunConfig, completed
 from estimator2strategy.estimator.server_jobs import train_over_parameter_servers
 from estimator2strategy.estimator.specs import EstimatorSpec

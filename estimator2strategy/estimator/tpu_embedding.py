@@ -11,7 +11,7 @@ import tensorflow as tf
 from estimator2strategy.engine.mode_keys import ModeKeys
 from estimator2strategy.engine.record import embedding_input
 from estimator2strategy.engine.record.embedding import Embedding
-from estimator2strategy.engine.record.embedding_update import SLOTS
+from estimator2strategy.engine.record.embedding_input import SLOTS
 from estimator2strategy.engine.replay.tpu_variables import is_tpu
 from estimator2strategy.errors import UnsupportedError
 from estimator2strategy.estimator.embedding_spec import EmbeddingConfigSpec, configurations

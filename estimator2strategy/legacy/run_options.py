@@ -9,12 +9,12 @@ from collections.abc import Callable
 from estimator2strategy.engine.command_line import Parser
 from estimator2strategy.engine.replay.xla.target import Precision
 from estimator2strategy.engine.runtime import requested_strategy
-from estimator2strategy.engine.runtime.core_counts import hosts_and_cores
 from estimator2strategy.engine.runtime.requested_job import (
     COORDINATOR_VARIABLE,
     PROCESS_VARIABLE,
     PROCESSES_VARIABLE,
     Runtime,
+    hosts_and_cores,
 )
 
 _EXAMPLE = """\

@@ -210,7 +210,7 @@ def test_each_row_is_named_by_a_change_and_each_change_names_a_row():
         for node in ast.walk(tree)
         if isinstance(node, ast.Call) and ast.unparse(node.func) == "_in_place_of"
     }
-    assert named | by_decorator == set(patches.LEDGER)
+    assert named | by_decorator == set(patches.ledger())
 
 
 def test_what_is_said_to_be_our_own_is_there():
@@ -219,9 +219,9 @@ def test_what_is_said_to_be_our_own_is_there():
     assert set(OWN) <= found
 
 
-@pytest.mark.parametrize("name", patches.LEDGER)
+@pytest.mark.parametrize("name", patches.ledger())
 def test_the_tests_of_a_row_are_there(name):
-    assert (ROOT / "tests" / patches.LEDGER[name].test).is_file()
+    assert (ROOT / "tests" / patches.ledger()[name].test).is_file()
 
 
 @pytest.mark.parametrize(

@@ -12,21 +12,10 @@ from estimator2strategy.engine.plan.graph import RecordedGraph
 # Datasets that are endless if their first input is.
 _AS_ENDLESS = frozenset(
     {
-        "BatchDataset",
-        "BatchDatasetV2",
-        "MapAndBatchDataset",
-        "MapDataset",
-        "ModelDataset",
-        "OptionsDataset",
-        "PaddedBatchDataset",
-        "PaddedBatchDatasetV2",
-        "ParallelBatchDataset",
-        "ParallelMapDataset",
-        "ParallelMapDatasetV2",
-        "PrefetchDataset",
-        "ShuffleDataset",
-        "ShuffleDatasetV2",
-        "ShuffleDatasetV3",
+        *("BatchDataset", "BatchDatasetV2", "MapAndBatchDataset", "MapDataset", "ModelDataset"),
+        *("OptionsDataset", "PaddedBatchDataset", "PaddedBatchDatasetV2", "ParallelBatchDataset"),
+        *("ParallelMapDataset", "ParallelMapDatasetV2", "PrefetchDataset", "ShuffleDataset"),
+        *("ShuffleDatasetV2", "ShuffleDatasetV3"),
     }
 )
 _MAY_END = frozenset(

@@ -37,14 +37,8 @@ _TAKERS = frozenset({"IteratorGetNext", "IteratorGetNextSync"})
 # The ops of `tf.compat.v1.summary`.
 SUMMARIES = frozenset(
     {
-        "AudioSummary",
-        "AudioSummaryV2",
-        "HistogramSummary",
-        "ImageSummary",
-        "MergeSummary",
-        "ScalarSummary",
-        "TensorSummary",
-        "TensorSummaryV2",
+        *("AudioSummary", "AudioSummaryV2", "HistogramSummary", "ImageSummary", "MergeSummary"),
+        *("ScalarSummary", "TensorSummary", "TensorSummaryV2"),
     }
 )
 

@@ -23,7 +23,7 @@ import tensorflow as tf
 from estimator2strategy.engine import _tf_private
 from estimator2strategy.engine.plan.graph import STAND_INS
 from estimator2strategy.engine.record import embedding_input
-from estimator2strategy.engine.record.embedding_update import SLOTS, to_apply, updated
+from estimator2strategy.engine.record.embedding_input import SLOTS, to_apply, updated
 
 tf1 = tf.compat.v1
 

@@ -22,7 +22,7 @@ from typing import Any, NamedTuple
 import tensorflow as tf
 
 from estimator2strategy.engine.record import cut_records
-from estimator2strategy.engine.record.unpacked import Unpacked, packed_as
+from estimator2strategy.engine.record.cut_records import Unpacked, packed_as
 from estimator2strategy.engine.user_code import user_line
 from estimator2strategy.engine.wrong_argument import calling_line, wrong_argument
 

@@ -20,8 +20,8 @@ import tensorflow as tf
 from estimator2strategy.engine import patches
 from estimator2strategy.engine.replay.tpu_variables import is_tpu
 from estimator2strategy.engine.runtime import tpu_system
-from estimator2strategy.engine.runtime.core_counts import hosts_and_cores
 from estimator2strategy.engine.runtime.jax_devices import JaxReplicas
+from estimator2strategy.engine.runtime.requested_job import hosts_and_cores
 from estimator2strategy.engine.runtime.tpu_system import EMULATE_VARIABLE
 from estimator2strategy.engine.worlds import modern_world
 from estimator2strategy.engine.wrong_argument import ArgumentRule, checked, wrong_argument

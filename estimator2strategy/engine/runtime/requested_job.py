@@ -1,4 +1,4 @@
-"""The runtime, the precision and the job of several processes that `e2s run` is asked for.
+"""What `e2s run` is asked for: the runtime, the precision, a job of several processes, TPU cores.
 
     e2s run --runtime=jax --precision=highest train.py
     e2s run --runtime=jax --coordinator=host0:2222 --processes=2 --process=1 train.py
@@ -33,6 +33,7 @@ RUNTIME_VARIABLE = "E2S_RUNTIME"
 PRECISION_VARIABLE = "E2S_PRECISION"
 OLDEST_JAX = (0, 10)
 E = TypeVar("E", bound=enum.Enum)
+_CORES = re.compile(r"(?:(\d+)x)?(\d+)")
 
 
 @dataclasses.dataclass(frozen=True)
@@ -156,3 +157,14 @@ def _requested(variable: str, default: E) -> E:
     if name not in known:
         raise ValueError(f"{variable} must be one of {', '.join(known)}, got {name!r}.")
     return known[name]
+
+
+def hosts_and_cores(text: str) -> tuple[int, int] | None:
+    """The number of hosts and that of the cores of each, which `8` or `2x4` asks to emulate.
+
+    E2S_EMULATE_TPU_CORES and `e2s run --emulate-tpu-cores` take it. None if it is neither.
+
+    Either may be zero.
+    """
+    match = _CORES.fullmatch(text)
+    return (int(match[1] or 1), int(match[2])) if match else None

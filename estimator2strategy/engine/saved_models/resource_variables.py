@@ -23,22 +23,9 @@ from estimator2strategy.errors import SavedModelError
 _VARIABLES = ("Variable", "VariableV2")
 _SCATTER = ["Add", "Div", "Max", "Min", "Mul", "Sub", "Update", "NdAdd", "NdSub", "NdUpdate"]
 _APPLY = [
-    "AdaMax",
-    "Adadelta",
-    "Adagrad",
-    "AdagradDA",
-    "AdagradV2",
-    "Adam",
-    "AddSign",
-    "CenteredRMSProp",
-    "Ftrl",
-    "FtrlV2",
-    "GradientDescent",
-    "Momentum",
-    "PowerSign",
-    "ProximalAdagrad",
-    "ProximalGradientDescent",
-    "RMSProp",
+    *("AdaMax", "Adadelta", "Adagrad", "AdagradDA", "AdagradV2", "Adam", "AddSign"),
+    *("CenteredRMSProp", "Ftrl", "FtrlV2", "GradientDescent", "Momentum", "PowerSign"),
+    *("ProximalAdagrad", "ProximalGradientDescent", "RMSProp"),
 ]
 # Op on references -> the op on resources.
 _OPS = {
@@ -72,15 +59,8 @@ _GONE = {
 _TYPE_IS_DTYPE = frozenset([*_GONE]) - {"IsVariableInitialized"}
 _ON_REFERENCES = frozenset(
     [
-        "RefSwitch",
-        "RefMerge",
-        "RefEnter",
-        "RefExit",
-        "RefSelect",
-        "RefNextIteration",
-        "RefIdentity",
-        "TemporaryVariable",
-        "DestroyTemporaryVariable",
+        *("RefSwitch", "RefMerge", "RefEnter", "RefExit", "RefSelect", "RefNextIteration"),
+        *("RefIdentity", "TemporaryVariable", "DestroyTemporaryVariable"),
     ]
 )
 

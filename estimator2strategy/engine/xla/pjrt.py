@@ -137,17 +137,10 @@ _GetCosts = _struct(
     properties=ctypes.POINTER(_NamedValue),
 )
 _SIZES = (
-    "generated_code_size_in_bytes",
-    "argument_size_in_bytes",
-    "output_size_in_bytes",
-    "alias_size_in_bytes",
-    "temp_size_in_bytes",
-    "host_generated_code_size_in_bytes",
-    "host_argument_size_in_bytes",
-    "host_output_size_in_bytes",
-    "host_alias_size_in_bytes",
-    "host_temp_size_in_bytes",
-    "peak_memory_in_bytes",
+    *("generated_code_size_in_bytes", "argument_size_in_bytes", "output_size_in_bytes"),
+    *("alias_size_in_bytes", "temp_size_in_bytes", "host_generated_code_size_in_bytes"),
+    *("host_argument_size_in_bytes", "host_output_size_in_bytes", "host_alias_size_in_bytes"),
+    *("host_temp_size_in_bytes", "peak_memory_in_bytes"),
 )
 _GetMemory = _struct(
     "PJRT_Executable_GetCompiledMemoryStats_Args",

@@ -49,8 +49,8 @@ class _V1(SingleHead):
     _of_tf_1 = True
     _loss_fn_arguments = ("features",)
     _measured: tuple[tuple[str, str], ...]  # argument of `_eval_metric_ops`, key of a prediction
-    # The metrics by key. Programs call and override it, by the arguments of each of TF 1's heads.
-    _eval_metric_ops: Callable[..., dict[str, Any]]
+    # The first arguments of `_eval_metric_ops`, in their order.
+    _observed: tuple[str, ...]
 
     def create_loss(
         self, features: Mapping[str, Any], mode: str, logits: Any, labels: Any
@@ -119,7 +119,12 @@ class _V1(SingleHead):
         }
         return base.create_eval_metrics_tuple(self._eval_metric_ops, observed)
 
-    def _metric_pairs(self, **observed: Any) -> dict[str, Any]:
+    def _eval_metric_ops(self, *args: Any, **kwargs: Any) -> dict[str, Any]:
+        """The metrics by key. Programs call and override it, by the arguments of TF 1's heads."""
+        names = (*self._observed, "weights", "unreduced_loss", "regularization_loss")
+        parameters = [inspect.Parameter(n, inspect.Parameter.POSITIONAL_OR_KEYWORD) for n in names]
+        observed = inspect.Signature(parameters).bind(*args, **kwargs).arguments
+        observed["predictions"] = observed.get("predicted_value")
         rows = self._rows_with(observed["regularization_loss"])
         with tf1.name_scope("metrics"):
             return {self._summary_key(row.key): row.pair(observed) for row in rows}
@@ -184,26 +189,8 @@ class Binary(_V1, BinaryClassHead):
         ("logistic", PredictionKeys.LOGISTIC),
         ("class_ids", PredictionKeys.CLASS_IDS),
     )
+    _observed = ("labels", "logits", "logistic", "class_ids")
     __init__ = summed(BinaryClassHead.__init__)
-
-    def _eval_metric_ops(
-        self,
-        labels: Any,
-        logits: Any,
-        logistic: Any,
-        class_ids: Any,
-        weights: Any,
-        unreduced_loss: Any,
-        regularization_loss: Any,
-    ) -> Any:
-        return self._metric_pairs(
-            labels=labels,
-            logistic=logistic,
-            class_ids=class_ids,
-            weights=weights,
-            unreduced_loss=unreduced_loss,
-            regularization_loss=regularization_loss,
-        )
 
 
 class MultiClass(_V1, MultiClassHead):
@@ -211,66 +198,21 @@ class MultiClass(_V1, MultiClassHead):
 
     _all_classes_have_names = False  # labels may be of the first classes alone
     _measured = (("class_ids", PredictionKeys.CLASS_IDS),)
+    _observed = ("labels", "class_ids")
     __init__ = summed(MultiClassHead.__init__)
-
-    def _eval_metric_ops(
-        self,
-        labels: Any,
-        class_ids: Any,
-        weights: Any,
-        unreduced_loss: Any,
-        regularization_loss: Any,
-    ) -> Any:
-        return self._metric_pairs(
-            labels=labels,
-            class_ids=class_ids,
-            weights=weights,
-            unreduced_loss=unreduced_loss,
-            regularization_loss=regularization_loss,
-        )
 
 
 class Regression(_V1, RegressionHead):
     """Real values, by a logit for each: squared error."""
 
     _measured = (("predicted_value", PredictionKeys.PREDICTIONS),)
+    _observed = ("predicted_value", "labels")
     __init__ = summed(RegressionHead.__init__)
-
-    def _eval_metric_ops(
-        self,
-        predicted_value: Any,
-        labels: Any,
-        weights: Any,
-        unreduced_loss: Any,
-        regularization_loss: Any,
-    ) -> Any:
-        return self._metric_pairs(
-            predictions=predicted_value,
-            labels=labels,
-            weights=weights,
-            unreduced_loss=unreduced_loss,
-            regularization_loss=regularization_loss,
-        )
 
 
 class _MultiLabel(_V1, MultiLabelHead):
     _measured = (("probabilities", PredictionKeys.PROBABILITIES),)
-
-    def _eval_metric_ops(
-        self,
-        labels: Any,
-        probabilities: Any,
-        weights: Any,
-        unreduced_loss: Any,
-        regularization_loss: Any,
-    ) -> Any:
-        return self._metric_pairs(
-            labels=labels,
-            probabilities=probabilities,
-            weights=weights,
-            unreduced_loss=unreduced_loss,
-            regularization_loss=regularization_loss,
-        )
+    _observed = ("labels", "probabilities")
 
     def _prediction_keys(self) -> tuple[str, ...]:
         return (PredictionKeys.LOGITS, PredictionKeys.PROBABILITIES)

@@ -27,7 +27,7 @@ def text(in_force: Sequence[str]) -> str:
         in_force: The rows that a process has which imports `estimator2strategy.tf1` and builds a
             graph.
     """
-    others = [name for name in patches.LEDGER if name not in in_force]
+    others = [name for name in patches.ledger() if name not in in_force]
     return "\n".join(
         [
             "In force in a process that imports estimator2strategy.tf1 and builds a graph:\n",
@@ -39,7 +39,7 @@ def text(in_force: Sequence[str]) -> str:
 
 
 def _row(name: str) -> str:
-    patch = patches.LEDGER[name]
+    patch = patches.ledger()[name]
     lines = {
         "changes": patch.target,
         "why": patch.why,

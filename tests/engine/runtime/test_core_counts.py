@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from estimator2strategy.engine.runtime.core_counts import hosts_and_cores
+from estimator2strategy.engine.runtime.requested_job import hosts_and_cores
 
 
 @pytest.mark.parametrize(
