@@ -74,7 +74,7 @@ def _first_line(module: Module, node: ast.AST) -> int:
     statement = module.statement(node)
     while True:
         decorators = getattr(statement, "decorator_list", None) or []
-        number = min([statement.lineno, *(d.lineno for d in decorators)])
+        number: int = min([statement.lineno, *(d.lineno for d in decorators)])
         column = statement.col_offset
         before = module.lines[number - 1].encode()[:column] if not decorators else b""
         outer = getattr(statement, "parent", None)

@@ -7,8 +7,8 @@ Example:
         for call in module.calls("tf.no_such_thing"):
             yield module.replace(call.node, "tf.thing()")
 
-`codemods/samples/no-such-thing.md` says what it does, why, and what proves it. It has programs that
-the codemod changes, each before and after, and programs that it leaves alone. Where a codemod cannot
+`codemods/samples/no-such-thing.md` says what it does, why, and what proves it. It has programs
+that change, each before and after, and programs that stay as they are. Where a codemod cannot
 decide, it yields a `Todo`. It is called again on its own result until it finds nothing more, so it
 must not find code that it has made itself.
 """
@@ -134,10 +134,10 @@ _FIRST = (
 )
 
 
-def codemod(name: str, *, stage: int, **about: Any) -> Callable:
+def codemod(name: str, *, stage: int, **about: Any) -> Callable[..., Any]:
     """Registers the function below it as a codemod, with these fields of `Codemod`."""
 
-    def register(find: Callable) -> Callable:
+    def register(find: Callable[..., Any]) -> Callable[..., Any]:
         if name in _REGISTRY or stage not in STAGES:
             raise ValueError(f"{name}: registered twice, or for a stage that is none")
         _REGISTRY[name] = Codemod(name, stage, find=find, **about)

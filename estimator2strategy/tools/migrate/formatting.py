@@ -32,7 +32,7 @@ def unit_of(tree: ast.Module) -> str:
     for node in ast.walk(tree):
         body = getattr(node, "body", None)
         if isinstance(node, ast.stmt) and isinstance(body, list) and body[0].lineno > node.lineno:
-            return " " * (body[0].col_offset - node.col_offset)
+            return " " * int(body[0].col_offset - node.col_offset)
     return OWN
 
 

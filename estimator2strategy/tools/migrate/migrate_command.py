@@ -184,7 +184,7 @@ def _plan(options: argparse.Namespace, tier: SafetyTier) -> Plan:
 def _is_chosen(codemod: Codemod, options: argparse.Namespace) -> bool:
     if options.codemod:
         return codemod.name in options.codemod
-    return codemod.stage == options.stage
+    return bool(codemod.stage == options.stage)
 
 
 def _write(plan: Plan, *, allow_dirty: bool) -> None:

@@ -482,3 +482,8 @@ def _is_future(node: ast.stmt) -> bool:
 def _after_header(lines: list[str]) -> int:
     """The first line that is neither a comment nor empty."""
     return next((i for i, line in enumerate(lines) if line.strip() and line[0] != "#"), len(lines))
+
+
+def parent_of(node: Any) -> Any:
+    """The node around a node, which the reader of the file has noted."""
+    return node.parent

@@ -8,6 +8,7 @@ import collections
 import contextlib
 import importlib
 import sys
+from typing import Any
 
 import numpy as np
 import tensorflow as tf
@@ -15,7 +16,7 @@ import tensorflow as tf
 from estimator2strategy.tools.golden.recorder.options import NoBatchError
 
 
-def flattened(value, leaves):
+def flattened(value: Any, leaves: Any) -> Any:
     """Appends the tensors of `value` to `leaves`; returns the tree that `rebuilt` takes."""
     if value is None:
         return {"kind": "none"}
@@ -42,7 +43,7 @@ def flattened(value, leaves):
     return {"kind": "leaf", "index": len(leaves) - 1}
 
 
-def rebuilt(tree, leaves):
+def rebuilt(tree: Any, leaves: Any) -> Any:
     """The structure that `flattened` made `tree` of, with other leaves."""
     kind = tree["kind"]
     if kind == "none":
@@ -58,19 +59,20 @@ def rebuilt(tree, leaves):
         return tf.RaggedTensor.from_nested_row_splits(parts[0], parts[1:])
     if kind == "namedtuple":
         module, _, name = tree["type"].partition(":")
-        made = getattr(sys.modules.get(module), name, None)
+        made: Any = getattr(sys.modules.get(module), name, None)
         # A file says this: it may name any function, and only a class of tuples is called.
         if not (isinstance(made, type) and issubclass(made, tuple) and hasattr(made, "_fields")):
-            made = collections.namedtuple("Parts", tree["keys"], rename=True)
+            make: Any = collections.namedtuple
+            made = make("Parts", tree["keys"], rename=True)
         return made(*parts)
     return parts if kind == "list" else tuple(parts)
 
 
-def is_dense(tree):
+def is_dense(tree: Any) -> Any:
     return tree["kind"] not in ("sparse", "ragged") and all(map(is_dense, tree.get("parts", ())))
 
 
-def static(shape):
+def static(shape: Any) -> Any:
     """The sizes of a TensorShape, None where they are not known; None for an unknown rank."""
     return None if shape.ndims is None else [d if d is None else int(d) for d in shape.as_list()]
 
@@ -80,7 +82,7 @@ tf1 = tf.compat.v1
 _FUSION = "shuffle_and_repeat_fusion"
 
 
-def is_dataset(value):
+def is_dataset(value: Any) -> bool:
     kinds = {tf1.data.Dataset, tf.data.Dataset}
     if hasattr(tf.compat, "v2"):
         kinds.add(tf.compat.v2.data.Dataset)
@@ -88,14 +90,14 @@ def is_dataset(value):
 
 
 class _IteratorHook(tf1.train.SessionRunHook):
-    def __init__(self, iterator):
+    def __init__(self, iterator: Any):
         self._initializer = iterator.initializer
 
-    def after_create_session(self, session, coord):
+    def after_create_session(self, session: Any, coord: Any) -> None:
         session.run(self._initializer)
 
 
-def taken_batches(estimator, input_fn, mode, most):
+def taken_batches(estimator: Any, input_fn: Any, mode: Any, most: Any) -> Any:
     """Calls input_fn as the Estimator does, and takes up to `most` batches.
 
     Returns:
@@ -111,9 +113,9 @@ def taken_batches(estimator, input_fn, mode, most):
             hooks, value = [_IteratorHook(iterator)], iterator.get_next()
         else:
             fused = tf.__version__.startswith("1.") and shuffles_and_repeats()
-        leaves = []
+        leaves: Any = []
         tree = flattened(value, leaves)
-        batches = []
+        batches: Any = []
         creator = tf1.train.ChiefSessionCreator()
         with tf1.train.MonitoredSession(creator, hooks=hooks) as session:
             while len(batches) < most and not session.should_stop():
@@ -127,7 +129,7 @@ def taken_batches(estimator, input_fn, mode, most):
     return summary, batches
 
 
-def in_order_of_tf2(dataset):
+def in_order_of_tf2(dataset: Any) -> Any:
     """Makes TensorFlow 1.15 shuffle a dataset in the order of TensorFlow 2.
 
     It made one op of `shuffle` and `repeat`, which has another order after a seed, also in the
@@ -146,7 +148,7 @@ def in_order_of_tf2(dataset):
     return dataset.with_options(options), False
 
 
-def shuffles_and_repeats():
+def shuffles_and_repeats() -> Any:
     """True if datasets of the default graph, whose iterators input_fn made, do both."""
     graph_def = tf1.get_default_graph().as_graph_def()
     functions = [function.node_def for function in graph_def.library.function]
@@ -155,7 +157,7 @@ def shuffles_and_repeats():
 
 
 @contextlib.contextmanager
-def graph_of(estimator):
+def graph_of(estimator: Any) -> Any:
     """A fresh graph to call the functions of a program in."""
     if hasattr(estimator, "_placement"):  # estimator2strategy's: with the shapes of TF 1.x
         ours = importlib.import_module("estimator2strategy.estimator.estimator_recording")
@@ -168,16 +170,16 @@ def graph_of(estimator):
 
 
 # Random op -> how numpy draws the same distribution. uint -> [0, 1), never rounded up to 1.
-def _uniform(random, shape, dtype):
+def _uniform(random: Any, shape: Any, dtype: Any) -> Any:
     bits = {"float16": 10, "bfloat16": 7}.get(dtype, 23)
     return random.randint(0, 1 << bits, shape) / float(1 << bits)
 
 
-def _normal(random, shape, dtype):
+def _normal(random: Any, shape: Any, dtype: Any) -> Any:
     return random.standard_normal(shape)
 
 
-def _truncated(random, shape, dtype):
+def _truncated(random: Any, shape: Any, dtype: Any) -> Any:
     values = random.standard_normal(shape)
     while np.any(np.abs(values) > 2):
         values = np.where(np.abs(values) > 2, random.standard_normal(shape), values)
@@ -206,7 +208,7 @@ class Draws:
         ends: Operations; the random ops that these need are fed.
     """
 
-    def __init__(self, ends):
+    def __init__(self, ends: Any):
         needed = _needed(ends)
         self.ops, self.uncontrolled = [], []
         for op in tf1.get_default_graph().get_operations():  # in the order of their creation
@@ -218,9 +220,9 @@ class Draws:
                 self.ops.append(op)
             elif op.type in _KINDS or _is_random(op):
                 self.uncontrolled.append(op.name)
-        self.shapes = []
+        self.shapes: Any = []
 
-    def feed(self, session, step, feed):
+    def feed(self, session: Any, step: Any, feed: Any) -> Any:
         """The values for one step, whose batch is `feed`."""
         if not self.ops:
             return {}
@@ -234,19 +236,19 @@ class Draws:
             fed[output] = value.astype(output.dtype.as_numpy_dtype)
         return fed
 
-    def about(self):
+    def about(self) -> Any:
         shapes = self.shapes or [None] * len(self.ops)
         return [
             {"kind": _KINDS[o.type], "op": o.name, "shape": s} for o, s in zip(self.ops, shapes)
         ]
 
 
-def _is_random(op):
+def _is_random(op: Any) -> Any:
     is_random = op.type.startswith(_OTHER_RANDOM) and "Seed" not in op.type
     return is_random and bool(op.outputs) and "Dataset" not in op.type
 
 
-def _needed(ends):
+def _needed(ends: Any) -> Any:
     found, left = set(), list(ends)
     while left:
         op = left.pop()
@@ -257,7 +259,7 @@ def _needed(ends):
     return found
 
 
-def described(infos):
+def described(infos: Any) -> Any:
     return {
         name: {
             "dtype": tf.as_dtype(info.dtype).name,
@@ -269,7 +271,7 @@ def described(infos):
     }
 
 
-def received(inputs, features):
+def received(inputs: Any, features: Any) -> Any:
     """The feeds of a signature: features of the same names, or tf.Examples made of them.
 
     Raises:
@@ -291,7 +293,7 @@ def received(inputs, features):
     return {name: examples}
 
 
-def _example(features):
+def _example(features: Any) -> Any:
     example = tf.train.Example()
     for key, value in features.items():
         value, feature = np.asarray(value).ravel(), example.features.feature[key]

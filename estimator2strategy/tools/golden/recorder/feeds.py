@@ -5,6 +5,7 @@ A step that is run again and again from the same values shows a race in the prog
 
 import contextlib
 import time
+from typing import Any
 
 import numpy as np
 import tensorflow as tf
@@ -33,10 +34,12 @@ class Again:
         updates: [times, variables, 3], of that step, in the form of the first run's.
     """
 
-    def __init__(self):
-        self.race, self.updates, self._spent = None, None, 0.0
+    def __init__(self) -> None:
+        self.race: Any = None
+        self.updates: Any = None
+        self._spent = 0.0
 
-    def begin(self, uncontrolled):
+    def begin(self, uncontrolled: Any) -> None:
         """Looks at the graph; `uncontrolled` are random ops, which differ each time anyway."""
         graph = tf1.get_default_graph()
         kinds = {op.type for op in graph.get_operations()}
@@ -44,11 +47,21 @@ class Again:
         numbers = [v for v in tf1.local_variables() if v.dtype.base_dtype != tf.string]
         self._locals = [v for v in numbers if hasattr(v, "load")]
 
-    def read(self, session):
+    def read(self, session: Any) -> None:
         """Keeps the values of local variables before a step."""
         self._before = session.run(self._locals) if self._left and self._locals else []
 
-    def run(self, session, spec, feed, variables, before, after, size, quiet):
+    def run(
+        self,
+        session: Any,
+        spec: Any,
+        feed: Any,
+        variables: Any,
+        before: Any,
+        after: Any,
+        size: Any,
+        quiet: Any,
+    ) -> None:
         """Runs the step that has just made `after` of `before` again, and leaves all as it was.
 
         Args:
@@ -77,11 +90,11 @@ class Again:
             self.updates = changes
 
 
-def _changes(before, after, size):
+def _changes(before: Any, after: Any, size: Any) -> Any:
     return [size(new.astype(float) - old) for new, old in zip(after, before)]
 
 
-def _give(session, variables, values):
+def _give(session: Any, variables: Any, values: Any) -> None:
     for variable, value in zip(variables, values):
         variable.load(value, session)
 
@@ -97,11 +110,14 @@ class Feed(tf1.train.SessionRunHook):
         losses: The loss of each step, where there is one.
     """
 
-    def __init__(self, about, batches):
+    def __init__(self, about: Any, batches: Any):
         self._about, self._batches = about, batches
-        self.spec, self.draws, self.step, self.losses = None, None, 0, []
+        self.spec: Any = None
+        self.draws: Any = None
+        self.step = 0
+        self.losses: Any = []
 
-    def input_fn(self, params):
+    def input_fn(self, params: Any) -> Any:
         del params
         leaves = [
             tf1.placeholder(leaf["dtype"], leaf["shape"], name=f"batch_{i}")
@@ -111,11 +127,11 @@ class Feed(tf1.train.SessionRunHook):
         return rebuilt(self._about["structure"], leaves)
 
     @contextlib.contextmanager
-    def watching(self, estimator):
+    def watching(self, estimator: Any) -> Any:
         """While this lasts, what model_fn returns to the Estimator is seen here, too."""
         call = estimator._call_model_fn
 
-        def watched(features, labels, mode, config):
+        def watched(features: Any, labels: Any, mode: Any, config: Any) -> Any:
             spec = call(features, labels, mode, config)
             if self.spec is None:  # later calls are evaluations in the course of training
                 self.spec = spec
@@ -132,21 +148,21 @@ class Feed(tf1.train.SessionRunHook):
             else:
                 del estimator._call_model_fn
 
-    def ends(self):
+    def ends(self) -> Any:
         """The tensors of the graph that will run; model_fn has just returned."""
         spec = self.spec
         return _tensors((spec.loss, spec.predictions, spec.eval_metric_ops))
 
-    def feed(self, session):
+    def feed(self, session: Any) -> Any:
         batch = dict(zip(self._placeholders, self._batches[self.step]))
         batch.update(self.draws.feed(session, self.step, batch))
         return batch
 
-    def before_run(self, run_context):
+    def before_run(self, run_context: Any) -> Any:
         fetches = {} if self.spec.loss is None else {"loss": self.spec.loss}
         return tf1.train.SessionRunArgs(fetches, feed_dict=self.feed(run_context.session))
 
-    def after_run(self, run_context, run_values):
+    def after_run(self, run_context: Any, run_values: Any) -> None:
         if "loss" in run_values.results:
             self.losses.append(np.asarray(run_values.results["loss"], np.float64))
         self.step += 1
@@ -154,7 +170,7 @@ class Feed(tf1.train.SessionRunHook):
             run_context.request_stop()
 
 
-def _tensors(value):
+def _tensors(value: Any) -> Any:
     if isinstance(value, dict):
         value = list(value.values())
     if isinstance(value, (list, tuple)):
@@ -165,13 +181,16 @@ def _tensors(value):
 class TrainFeed(Feed):
     """Also watches gradients and variables, at each step."""
 
-    def __init__(self, about, batches, again=None):
+    def __init__(self, about: Any, batches: Any, again: Any = None):
         super().__init__(about, batches)
         self.again = again
-        self.gradients, self.values, self.updates, self.notes = [], [], [], []
-        self.trainable = []
+        self.gradients: Any = []
+        self.values: Any = []
+        self.updates: Any = []
+        self.notes: Any = []
+        self.trainable: Any = []
 
-    def ends(self):
+    def ends(self) -> Any:
         trainable = tf1.trainable_variables()
         try:
             found = tf1.gradients(self.spec.loss, trainable)
@@ -183,20 +202,20 @@ class TrainFeed(Feed):
         known = [gradient for gradient in self._gradients if gradient is not None]
         return [self.spec.loss, self.spec.train_op, *known]
 
-    def begin(self):
+    def begin(self) -> None:
         numbers = [v for v in tf1.global_variables() if v.dtype.base_dtype != tf.string]
         self.variables = sorted(numbers, key=_name)
         if self.again:
             self.again.begin(self.draws.uncontrolled)
 
-    def after_create_session(self, session, coord):
+    def after_create_session(self, session: Any, coord: Any) -> None:
         self._last = self._read(session)
         self.values.append([_size(value) for value in self._last])
 
-    def _read(self, session):
+    def _read(self, session: Any) -> Any:
         return session.run(self.variables)
 
-    def before_run(self, run_context):
+    def before_run(self, run_context: Any) -> Any:
         fed = self.feed(run_context.session)
         known = {i: g for i, g in enumerate(self._gradients) if g is not None}
         values = run_context.session.run(known, feed_dict=fed) if known else {}
@@ -208,11 +227,11 @@ class TrainFeed(Feed):
             self.again.read(run_context.session)
         return tf1.train.SessionRunArgs({"loss": self.spec.loss}, feed_dict=fed)
 
-    def after_run(self, run_context, run_values):
+    def after_run(self, run_context: Any, run_values: Any) -> None:
         super().after_run(run_context, run_values)
         self.watch(run_context.session)
 
-    def watch(self, session):
+    def watch(self, session: Any) -> None:
         """Notes what the step that has just run made of the variables."""
         now = self._read(session)
         self.values.append([_size(value) for value in now])
@@ -224,14 +243,14 @@ class TrainFeed(Feed):
             run = (session, self.spec, self._fed, self.variables, before, now, _size, quiet)
             self.again.run(*run)
 
-    def _quiet(self):
+    def _quiet(self) -> Any:
         """For each variable, True if its gradient, or that of its owner, is rounding."""
         norms = np.nan_to_num(np.array(self.gradients[-1])[:, 0]) if self.trainable else []
         least = _ROUNDING * max(norms, default=0.0)
         names = [name for name, norm in zip(self.trainable, norms) if norm < least]
         return [any((_name(v) + "/").startswith(n + "/") for n in names) for v in self.variables]
 
-    def inventory(self):
+    def inventory(self) -> Any:
         trained = set(self.trainable)
         return [
             {
@@ -244,11 +263,11 @@ class TrainFeed(Feed):
         ]
 
 
-def _name(variable):
+def _name(variable: Any) -> Any:
     return variable.op.name
 
 
-def _size(value):
+def _size(value: Any) -> Any:
     """L2 norm, sum and largest magnitude."""
     value = np.asarray(value).astype(np.float64)
     if not value.size:

@@ -6,6 +6,7 @@ import json
 import os
 import shutil
 import sys
+from typing import Any
 
 import numpy as np
 
@@ -29,7 +30,7 @@ class NoBatchError(RecordError):
 # Arrays in .npz files, without pickle: strings and bfloat16 get a form of their own.
 
 
-def packed(name, array):
+def packed(name: Any, array: Any) -> Any:
     """Name -> array, of dtypes that every numpy can read."""
     array = np.asarray(array)
     if array.dtype.kind in "OSU":
@@ -44,7 +45,7 @@ def packed(name, array):
     return {name: array}
 
 
-def unpacked(arrays, name):
+def unpacked(arrays: Any, name: Any) -> Any:
     """The array that `packed` took apart; strings are an object array of bytes.
 
     Raises:
@@ -65,14 +66,14 @@ def unpacked(arrays, name):
 class Golden:
     """A golden that was written: its JSON as `about`, and the arrays."""
 
-    def __init__(self, folder):
+    def __init__(self, folder: Any):
         self.folder = folder
         with open(os.path.join(folder, "golden.json"), encoding="utf-8") as file:
             self.about = json.load(file)
         self._batches = np.load(os.path.join(folder, "batches.npz"), allow_pickle=False)
         self._results = np.load(os.path.join(folder, "results.npz"), allow_pickle=False)
 
-    def batches(self, mode):
+    def batches(self, mode: Any) -> Any:
         """The batches of a mode, each a list of arrays; None where none were recorded."""
         about = self.about["batches"].get(mode)
         if about is None:
@@ -84,25 +85,25 @@ class Golden:
             for i in range(about["count"])
         ]
 
-    def result(self, name):
+    def result(self, name: Any) -> Any:
         """An array of results.npz."""
         return unpacked(self._results, name)
 
-    def results(self, prefix):
+    def results(self, prefix: Any) -> Any:
         """The results whose name starts with `prefix`: rest of the name -> array."""
         names = {name.partition("|")[0] for name in self._results.files}
         return {n[len(prefix) :]: self.result(n) for n in sorted(names) if n.startswith(prefix)}
 
-    def all_results(self):
+    def all_results(self) -> Any:
         """Name -> array, of all results."""
         return self.results("")
 
-    def checkpoint(self, which):
+    def checkpoint(self, which: Any) -> Any:
         """Prefix of the checkpoint at the `first` or the `last` step."""
         return os.path.join(self.folder, "checkpoints", self.about["checkpoints"][which])
 
 
-def copy_checkpoint(path, folder, name):
+def copy_checkpoint(path: Any, folder: Any, name: Any) -> Any:
     """Copies the files of a name-based checkpoint; returns the prefix of the copy."""
     there, prefix = os.path.split(path)
     for file in sorted(os.listdir(there or ".")):
@@ -112,7 +113,7 @@ def copy_checkpoint(path, folder, name):
     return os.path.join(folder, name)
 
 
-def files_of(folder):
+def files_of(folder: Any) -> Any:
     """The files of a golden, but for golden.json."""
     found = [
         os.path.relpath(os.path.join(parent, name), folder).replace(os.sep, "/")
@@ -122,7 +123,7 @@ def files_of(folder):
     return sorted(set(found) - {"golden.json"})
 
 
-def sha256(path):
+def sha256(path: Any) -> Any:
     digest = hashlib.sha256()
     with open(path, "rb") as file:
         for part in iter(lambda: file.read(1 << 20), b""):
@@ -130,7 +131,7 @@ def sha256(path):
     return digest.hexdigest()
 
 
-def say(message):
+def say(message: Any) -> None:
     sys.stderr.write(f"e2s record: {message}\n")
 
 
@@ -145,7 +146,7 @@ prints the one file that does this under TensorFlow 1.13 to 2.15; `e2s verify go
 """
 
 
-def add_source(parser):
+def add_source(parser: Any) -> None:
     """The arguments that say what to record."""
     parser.add_argument("model_fn", nargs="?", help="module:function or file.py:function")
     parser.add_argument(
@@ -182,7 +183,7 @@ def add_source(parser):
     )
 
 
-def add_parts(parser, verb):
+def add_parts(parser: Any, verb: Any) -> None:
     """The option that chooses parts; training is what all others need."""
     parser.add_argument(
         "--part",
@@ -192,12 +193,12 @@ def add_parts(parser, verb):
     )
 
 
-def parts_of(options):
+def parts_of(options: Any) -> Any:
     """The parts that were asked for."""
     return PARTS[:1] + tuple(options.part or PARTS[1:])
 
 
-def _json(text):
+def _json(text: Any) -> Any:
     try:
         return json.loads(text)
     except ValueError:
@@ -205,7 +206,7 @@ def _json(text):
         raise argparse.ArgumentTypeError(said) from None
 
 
-def source_of(options):
+def source_of(options: Any) -> Any:
     """The options of `add_source`, as JSON; `options` gets an error for a missing one."""
     if options.program:
         return {"program": options.program, "cwd": os.getcwd()}
@@ -226,7 +227,7 @@ def source_of(options):
     return {name: getattr(options, name) for name in names}
 
 
-def record_parser(prog):
+def record_parser(prog: Any) -> Any:
     """The parser of all options."""
     parser = Parser(
         prog=prog,

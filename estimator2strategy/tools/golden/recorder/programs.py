@@ -26,7 +26,7 @@ class Stop(SystemExit):
 
 
 @contextlib.contextmanager
-def patched(platform, recorder):
+def patched(platform: Any, recorder: Any) -> Any:
     """While this lasts, what programs ask of the platform's Estimators is recorded."""
     undo = []
     for method, (what, replacement) in _replacements(recorder).items():
@@ -44,41 +44,55 @@ def patched(platform, recorder):
             setattr(cls, method, original)
 
 
-def _unless_active(recorder, what, original, replacement):
+def _unless_active(recorder: Any, what: Any, original: Any, replacement: Any) -> Any:
     """The original method while the recorder itself calls it, else the replacement."""
 
-    def call(self, *args, **kwargs):
+    def call(self: Any, *args: Any, **kwargs: Any) -> Any:
         return (original if what in recorder.active else replacement)(self, *args, **kwargs)
 
     return call
 
 
-def _replacements(recorder):
+def _replacements(recorder: Any) -> Any:
     """Method of an Estimator -> (what it does, the function that records it)."""
 
-    def once(what):
+    def once(what: Any) -> None:
         trained = what == "train" or "train" in recorder.done | recorder.active
         if what in recorder.done or not trained or recorder.parts <= recorder.done:
             raise Stop(0)
 
-    def train(self, input_fn, hooks=None, steps=None, max_steps=None, saving_listeners=None):
+    def train(
+        self: Any,
+        input_fn: Any,
+        hooks: Any = None,
+        steps: Any = None,
+        max_steps: Any = None,
+        saving_listeners: Any = None,
+    ) -> Any:
         once("train")
         tf1.gfile.MakeDirs(self.model_dir)  # as training does: programs write results there
         recorder.train(self, input_fn, hooks, saving_listeners, most=steps or max_steps)
         return self
 
-    def evaluate(self, input_fn, steps=None, hooks=None, checkpoint_path=None, name=None):
+    def evaluate(
+        self: Any,
+        input_fn: Any,
+        steps: Any = None,
+        hooks: Any = None,
+        checkpoint_path: Any = None,
+        name: Any = None,
+    ) -> Any:
         once("evaluate")
         return recorder.evaluate(self, input_fn, most=steps, hooks=hooks, name=name)
 
     def predict(
-        self,
-        input_fn,
-        predict_keys=None,
-        hooks=None,
-        checkpoint_path=None,
-        yield_single_examples=True,
-    ):
+        self: Any,
+        input_fn: Any,
+        predict_keys: Any = None,
+        hooks: Any = None,
+        checkpoint_path: Any = None,
+        yield_single_examples: Any = True,
+    ) -> Any:
         once("predict")
         arguments = {}  # that ask for something else than all predictions, one by one
         if predict_keys is not None:
@@ -87,7 +101,9 @@ def _replacements(recorder):
             arguments["yield_single_examples"] = yield_single_examples
         return iter(recorder.predict(self, input_fn, hooks, **arguments))
 
-    def export(self, export_dir_base, serving_input_receiver_fn, *args, **kwargs):
+    def export(
+        self: Any, export_dir_base: Any, serving_input_receiver_fn: Any, *args: Any, **kwargs: Any
+    ) -> Any:
         once("export")
         path = recorder.export(self, serving_input_receiver_fn)
         base = tf.compat.as_str_any(export_dir_base)
@@ -104,10 +120,17 @@ def _replacements(recorder):
     }
 
 
-def _at_any_step(export):
+def _at_any_step(export: Any) -> Any:
     """A recording ends long before max_steps, and wants a FinalExporter's export all the same."""
 
-    def exported(self, estimator, export_path, checkpoint_path, eval_result, is_the_final_export):
+    def exported(
+        self: Any,
+        estimator: Any,
+        export_path: Any,
+        checkpoint_path: Any,
+        eval_result: Any,
+        is_the_final_export: Any,
+    ) -> Any:
         return export(self, estimator, export_path, checkpoint_path, eval_result, True)
 
     return exported
@@ -116,7 +139,7 @@ def _at_any_step(export):
 class Platform:
     """The Estimators of the TensorFlow that is installed, and how its programs are run."""
 
-    def __init__(self):
+    def __init__(self) -> None:
         estimator = getattr(tf1, "estimator", None) or getattr(tf, "estimator", None)
         if estimator is None:
             raise RecordError(
@@ -135,12 +158,12 @@ class Platform:
         self.FinalExporter = estimator.FinalExporter
         self.classes = {tf.estimator.Estimator, estimator.Estimator, tpu.TPUEstimator}
 
-    def calls(self):
+    def calls(self) -> Any:
         base = self.Estimator
         export = getattr(base, "export_saved_model", None) or base.export_savedmodel
         return Calls(*map(_call_of, ("train", "evaluate", "predict", export.__name__)))
 
-    def run(self, argv):
+    def run(self, argv: Any) -> None:
         """Runs a program as `python argv...` would, `python -m module ...` too."""
         if argv[0] == "-m":
             sys.argv, sys.path[0] = list(argv[1:]), os.getcwd()
@@ -150,11 +173,11 @@ class Platform:
         sys.path[0] = os.path.dirname(os.path.abspath(argv[0]))
         runpy.run_path(argv[0], run_name="__main__")
 
-    def load(self, target):
+    def load(self, target: Any) -> Any:
         """The object of a target; see the function `load`."""
         return load(target, self.module)
 
-    def module(self, name):
+    def module(self, name: Any) -> Any:
         return module_of(name)
 
 
@@ -176,7 +199,7 @@ def load(target: str, module: Any = None) -> Any:
     return getattr(loaded, name)
 
 
-def module_of(name):
+def module_of(name: Any) -> Any:
     """Imports `package.module`, found from the working directory too, or `file.py`."""
     if name.endswith(".py"):
         sys.path.insert(0, os.path.dirname(os.path.abspath(name)))
@@ -186,11 +209,11 @@ def module_of(name):
     return importlib.import_module(name)
 
 
-def _call_of(method):
+def _call_of(method: Any) -> Any:
     return lambda estimator, *args, **kwargs: getattr(estimator, method)(*args, **kwargs)
 
 
-def record_functions(platform, recorder, source):
+def record_functions(platform: Any, recorder: Any, source: Any) -> None:
     """Records what `source` names: a model_fn or an Estimator, and input_fns."""
     if source["estimator"]:
         estimator = platform.load(source["estimator"])()
@@ -201,7 +224,7 @@ def record_functions(platform, recorder, source):
         given = source[mode + "_input"]
         inputs[mode] = platform.load(given) if given else inputs["train"]
     recorder.train(estimator, inputs["train"])
-    others = {
+    others: Any = {
         "evaluate": lambda: recorder.evaluate(estimator, inputs["eval"]),
         "predict": lambda: recorder.predict(estimator, inputs["predict"]),
     }
@@ -215,7 +238,7 @@ def record_functions(platform, recorder, source):
                 recorder.leave_out(part, error)
 
 
-def _estimator_of(platform, source):
+def _estimator_of(platform: Any, source: Any) -> Any:
     model_fn = platform.load(source["model_fn"])
     params, size = source["params"], source["batch_size"]
     if size is None:
@@ -234,7 +257,7 @@ def _estimator_of(platform, source):
     )
 
 
-def record_program(platform, recorder, argv):
+def record_program(platform: Any, recorder: Any, argv: Any) -> None:
     """Runs a program until it has trained, and then as long as there is something to record.
 
     Raises:
@@ -261,7 +284,7 @@ def record_program(platform, recorder, argv):
         raise RecordError(f"{name} never called train")
 
 
-def record(platform, recorder, source):
+def record(platform: Any, recorder: Any, source: Any) -> None:
     """Records what `source` names, by one way or the other."""
     if "program" in source:
         record_program(platform, recorder, source["program"])
@@ -269,7 +292,7 @@ def record(platform, recorder, source):
         record_functions(platform, recorder, source)
 
 
-def main(argv=None, platform=Platform, prog="record.py"):
+def main(argv: Any = None, platform: Any = Platform, prog: Any = "record.py") -> Any:
     """Records as the command line says; returns the exit code."""
     options = record_parser(prog).parse_args(argv)
     recorder = None

@@ -8,6 +8,7 @@ import platform
 import shutil
 import tempfile
 import traceback
+from typing import Any
 
 import numpy as np
 import tensorflow as tf
@@ -61,16 +62,21 @@ class Recorder:
             prediction and export then use its last checkpoint, whatever training made.
     """
 
-    def __init__(self, calls, limits, start=None, like=None, parts=PARTS):
+    def __init__(
+        self, calls: Any, limits: Any, start: Any = None, like: Any = None, parts: Any = PARTS
+    ):
         self.parts = frozenset(parts)
         self._calls, self._limits, self._like = calls, limits, like
         self._start = like.checkpoint("first") if like else start
         self._scratch = tempfile.mkdtemp(prefix="e2s_record_")
-        self.first = self.last = None
-        self._batches, self.results, self._features = {}, {}, None
-        self.done = set()
-        self.active = set()
-        self.about = {"format": FORMAT, "version": VERSION, "batches": {}, "notes": []}
+        self.first: Any = None
+        self.last: Any = None
+        self._features = None
+        self._batches: Any = {}
+        self.results: Any = {}
+        self.done: Any = set()
+        self.active: Any = set()
+        self.about: Any = {"format": FORMAT, "version": VERSION, "batches": {}, "notes": []}
         self.about["versions"] = {
             "python": platform.python_version(),
             "tensorflow": tf.__version__,
@@ -78,11 +84,11 @@ class Recorder:
             "machine": platform.machine(),
         }
 
-    def close(self):
+    def close(self) -> None:
         shutil.rmtree(self._scratch, ignore_errors=True)
 
     @contextlib.contextmanager
-    def _alone(self, what):
+    def _alone(self, what: Any) -> Any:
         """While this lasts, the Estimator's calls of its own methods are not recorded."""
         self.active.add(what)
         try:
@@ -94,13 +100,13 @@ class Recorder:
             self.active.remove(what)
         self.done.add(what)
 
-    def _forget(self, what):
+    def _forget(self, what: Any) -> None:
         """Leaves nothing of a part that was recorded in part."""
         self.about.pop(what, None)
         for name in [name for name in self.results if name.startswith(what + "/")]:
             del self.results[name]
 
-    def leave_out(self, what, error):
+    def leave_out(self, what: Any, error: Any) -> None:
         """Goes on without what failed, once training is recorded; a replay fails as a whole.
 
         Raises:
@@ -117,7 +123,7 @@ class Recorder:
             )
         )
 
-    def _unless_empty(self, what, record, call):
+    def _unless_empty(self, what: Any, record: Any, call: Any) -> Any:
         """Records a mode; of one without a batch only a note that there is nothing to record.
 
         Returns:
@@ -135,7 +141,14 @@ class Recorder:
         finally:
             self.active.remove(what)
 
-    def train(self, estimator, input_fn, hooks=None, saving_listeners=None, most=None):
+    def train(
+        self,
+        estimator: Any,
+        input_fn: Any,
+        hooks: Any = None,
+        saving_listeners: Any = None,
+        most: Any = None,
+    ) -> None:
         """Records training; `most` is how many steps the program wants at most."""
         estimator = self.prepared(estimator)
         with self._alone("train"):
@@ -154,7 +167,7 @@ class Recorder:
                 )
             self._keep_training(estimator, feed)
 
-    def prepared(self, estimator):
+    def prepared(self, estimator: Any) -> Any:
         """The Estimator, with a model_dir of ours, and the checkpoint to start from in it.
 
         Raises:
@@ -163,7 +176,7 @@ class Recorder:
         refuse_other_devices(estimator)
         return started(estimator, os.path.join(self._scratch, "model"), self._start)
 
-    def _input(self, estimator, input_fn, mode, most=None):
+    def _input(self, estimator: Any, input_fn: Any, mode: Any, most: Any = None) -> Any:
         """The batches of a mode: the golden's, or taken from input_fn."""
         if self._like:
             about, batches = self._like.about["batches"].get(mode), self._like.batches(mode)
@@ -190,7 +203,7 @@ class Recorder:
             self._features = features[0] if isinstance(features, tuple) else features
         return about, batches
 
-    def _keep_training(self, estimator, feed):
+    def _keep_training(self, estimator: Any, feed: Any) -> None:
         first = int(np.rint(feed.values[0][_index(feed, "global_step")][1]))
         last = int(np.rint(feed.values[-1][_index(feed, "global_step")][1]))
         self.first, self.last = (
@@ -219,7 +232,7 @@ class Recorder:
         for name in ("losses", "gradients", "values", "updates"):
             self.results["train/" + name] = np.array(getattr(feed, name), np.float64)
 
-    def _keep_race(self, feed):
+    def _keep_race(self, feed: Any) -> None:
         step, differing = feed.again.race
         names = [feed.variables[i].op.name for i in differing]
         self.about["train"]["race"] = {"step": step, "variables": names}
@@ -232,17 +245,17 @@ class Recorder:
             )
         )
 
-    def _trained(self, estimator):
+    def _trained(self, estimator: Any) -> Any:
         """The checkpoint that is evaluated, asked for predictions, and exported."""
         if self._like:
             return self._like.checkpoint("last")
         return self.last or tf.train.latest_checkpoint(estimator.model_dir)
 
-    def evaluate(self, estimator, input_fn, most=None, **arguments):
+    def evaluate(self, estimator: Any, input_fn: Any, most: Any = None, **arguments: Any) -> Any:
         """Records an evaluation; returns the metrics."""
         estimator = self.prepared(estimator)
 
-        def record():
+        def record() -> Any:
             feed = Feed(*self._input(estimator, input_fn, "eval", most))
             with feed.watching(estimator):
                 arguments["hooks"] = [*(arguments.get("hooks") or []), feed]
@@ -259,24 +272,24 @@ class Recorder:
 
         asked = dict(arguments)  # `record` adds a hook to its own
 
-        def call():
+        def call() -> Any:
             path = self._trained(estimator)
             return self._calls.eval(estimator, input_fn, checkpoint_path=path, **asked)
 
         return self._unless_empty("evaluate", record, call)
 
-    def predict(self, estimator, input_fn, hooks=None, **arguments):
+    def predict(self, estimator: Any, input_fn: Any, hooks: Any = None, **arguments: Any) -> Any:
         """Records predictions, of the first and of the last checkpoint; returns what was asked."""
         estimator = self.prepared(estimator)
 
-        def predicted(path, input_fn, hooks, **arguments):
+        def predicted(path: Any, input_fn: Any, hooks: Any, **arguments: Any) -> Any:
             arguments.update(hooks=hooks, checkpoint_path=path)
             return list(self._calls.predict(estimator, input_fn, **arguments))
 
-        def record():
+        def record() -> Any:
             about, batches = self._input(estimator, input_fn, "predict")
 
-            def fed(path, **arguments):
+            def fed(path: Any, **arguments: Any) -> Any:
                 feed = Feed(about, batches)
                 with feed.watching(estimator):
                     return predicted(path, feed.input_fn, [*(hooks or []), feed], **arguments)
@@ -292,30 +305,30 @@ class Recorder:
                     self.results.update(packed(f"predict/{which}/{key}", column))
             return fed(self._trained(estimator), **arguments) if arguments else rows
 
-        def call():
+        def call() -> Any:
             return predicted(self._trained(estimator), input_fn, hooks, **arguments)
 
         return self._unless_empty("predict", record, call)
 
-    def export(self, estimator, receiver_fn):
+    def export(self, estimator: Any, receiver_fn: Any) -> Any:
         """Records the signatures of an export, and what they answer to recorded features."""
         estimator = self.prepared(estimator)
 
-        def call():
+        def call() -> Any:
             folder = os.path.join(self._scratch, "export")
             path = self._calls.export(
                 estimator, folder, receiver_fn, checkpoint_path=self._trained(estimator)
             )
             return path.decode() if isinstance(path, bytes) else path
 
-        def record():
+        def record() -> Any:
             path = call()
             self._keep_export(path)
             return path
 
         return self._unless_empty("export", record, call)
 
-    def _keep_export(self, path):
+    def _keep_export(self, path: Any) -> None:
         with tf1.Session(graph=tf.Graph()) as session:
             graph = tf1.saved_model.load(session, ["serve"], path)
             signatures = {}
@@ -333,7 +346,7 @@ class Recorder:
                     )
             self.about["export"] = {"signatures": signatures}
 
-    def _keep_answers(self, session, key, signature):
+    def _keep_answers(self, session: Any, key: Any, signature: Any) -> None:
         prefix = f"export/{key}/"
         if self._like:
             values = self._like.results(prefix + "in/")
@@ -347,7 +360,7 @@ class Recorder:
             for name, array in arrays.items():
                 self.results.update(packed(prefix + kind + name, array))
 
-    def write(self, folder, source):
+    def write(self, folder: Any, source: Any) -> None:
         """Writes the golden; `source` says in JSON how to get the Estimator again."""
         os.makedirs(os.path.join(folder, "checkpoints"), exist_ok=True)
         for path in (self.first, self.last):
@@ -363,17 +376,17 @@ class Recorder:
             file.write("\n")
 
 
-def _index(feed, name):
+def _index(feed: Any, name: Any) -> Any:
     return [variable.op.name for variable in feed.variables].index(name)
 
 
-def moved(estimator, folder, **settings):
+def moved(estimator: Any, folder: Any, **settings: Any) -> None:
     """Makes an Estimator work in another folder, with other settings of its RunConfig."""
     estimator._config = estimator._config.replace(model_dir=folder, **settings)
     estimator._model_dir = folder
 
 
-def started(estimator, folder, checkpoint):
+def started(estimator: Any, folder: Any, checkpoint: Any) -> Any:
     """The Estimator, made to work in a folder of ours, where it goes on from a checkpoint, if any.
 
     It saves at its first step and at its last.
@@ -387,7 +400,7 @@ def started(estimator, folder, checkpoint):
     return estimator
 
 
-def copied_checkpoint(path, folder, name):
+def copied_checkpoint(path: Any, folder: Any, name: Any) -> Any:
     """Copies a name-based checkpoint, in the V2 format; returns the prefix of the copy."""
     if os.path.exists(path + ".index"):
         return copy_checkpoint(path, folder, name)
@@ -405,7 +418,7 @@ def copied_checkpoint(path, folder, name):
     return prefix
 
 
-def refuse_other_devices(estimator):
+def refuse_other_devices(estimator: Any) -> None:
     """A golden is what one CPU or GPU does.
 
     Raises:

@@ -1,8 +1,13 @@
 """An Estimator's `train`, `evaluate` and `predict` become `fit` and its kin of a LegacyModel."""
 
+from __future__ import annotations
+
 import ast
+from collections.abc import Iterator
+from typing import Any
 
 from estimator2strategy.tools.migrate.codemod import SafetyTier, Todo, codemod
+from estimator2strategy.tools.migrate.module import Module
 
 _ESTIMATORS = (
     "tf.estimator.Estimator",
@@ -69,7 +74,7 @@ _OF_SPEC = (
 
 
 @codemod("estimator-to-fit", stage=7, tier=SafetyTier.REVIEW, words=("Estimator", _NAME))
-def find(module):
+def find(module: Module) -> Iterator[Any]:
     if module.tf is None:
         return
     made = list(module.calls(*_ESTIMATORS))
@@ -85,7 +90,7 @@ def find(module):
         yield from _left_out(module)
 
 
-def _left_out(module):
+def _left_out(module: Module) -> Iterator[Any]:
     """Marks the options of the Estimator that the loop does not have."""
     for call in module.calls(*_CONFIGS):
         said = [f"{k.arg} is {_WITHOUT[k.arg]}" for k in call.node.keywords if k.arg in _WITHOUT]
@@ -96,7 +101,7 @@ def _left_out(module):
 class _Loops:
     """The Estimators of a file, and what is done with them."""
 
-    def __init__(self, module, made):
+    def __init__(self, module: Module, made: Any):
         self.module, self.made = module, made
         self.names = _names_of(made, module.source)
         self.used = [
@@ -107,7 +112,7 @@ class _Loops:
         ]
         self.together = list(module.calls(_TOGETHER))
 
-    def reasons(self):
+    def reasons(self) -> Iterator[Any]:
         """Why they have to stay, if so."""
         if not self._is_eager():
             yield "change the import first (--stage 2): under `e2s run` a program is in graph mode"
@@ -118,7 +123,7 @@ class _Loops:
         for call in self.used:
             yield from self._of_method(call)
         for call in self.module.calls(*_SPECS):
-            known = _SPECS[self.module.name(call.node.func, call.scope)]
+            known = _SPECS[str(self.module.name(call.node.func, call.scope))]
             yield from _others(call, known, "a callback, or what stands behind fit, has to do it")
         for call in self.module.calls(*_CONFIGS):
             for keyword in call.node.keywords:
@@ -131,22 +136,22 @@ class _Loops:
             if len(call.node.args) != 3 or ast.unparse(call.node.args[0]) not in self.names:
                 yield "train_and_evaluate is given it in a way that is not understood"
 
-    def _of_specs(self):
+    def _of_specs(self) -> Any:
         """The arguments of the file's specs as they are now; of the program's, if it has none."""
         specs = [c for c in self.module.source.calls if c.last.endswith("EstimatorSpec")]
         own = {keyword.arg for call in specs for keyword in call.node.keywords}
         return own if specs else self.module.facts.of_specs
 
-    def _is_eager(self):
-        known = self.module.source.resolve(ast.Name(self.module.tf), self.module.source.scope)
+    def _is_eager(self) -> Any:
+        known = self.module.source.resolve(ast.Name(str(self.module.tf)), self.module.source.scope)
         return known == "estimator2strategy.tf1"
 
-    def _of_arguments(self, call):
+    def _of_arguments(self, call: Any) -> Iterator[Any]:
         if call.is_open:
             yield "its arguments cannot be seen"
         yield from _others(call, _ARGUMENTS, "LegacyModel has none")
 
-    def _of_method(self, call):
+    def _of_method(self, call: Any) -> Iterator[Any]:
         if call.last in _OF_CHECKPOINTS:
             return
         known = _METHODS.get(call.last)
@@ -158,7 +163,7 @@ class _Loops:
         if hooks is not None and self._callbacks(hooks) is None:
             yield "its hooks are not all made in the call, of classes with a callback beside them"
 
-    def _callbacks(self, hooks):
+    def _callbacks(self, hooks: Any) -> Any:
         """Node of a hook's class -> the callback's; None if one is not known."""
         if not isinstance(hooks, (ast.List, ast.Tuple)):
             return None
@@ -172,7 +177,7 @@ class _Loops:
             found[hook.func] = callback
         return found
 
-    def changes(self):
+    def changes(self) -> Iterator[Any]:
         module = self.module
         for call in self.made:
             yield self._renamed(call)
@@ -190,7 +195,7 @@ class _Loops:
             text = f"{estimator}.train_and_evaluate({', '.join(specs)})"
             yield module.replace(call.node, text)
 
-    def _renamed(self, call):
+    def _renamed(self, call: Any) -> Any:
         """The loop in an Estimator's place; TPUEstimator has use_tpu=True where it is not said."""
         module = self.module
         if call.last == "Estimator" or call.argument("use_tpu", 4) is not None:
@@ -201,7 +206,7 @@ class _Loops:
         return module.replace(call.node, f"{given}{comma} use_tpu=True)", [_IMPORT])
 
 
-def _names_of(made, source):
+def _names_of(made: Any, source: Any) -> Any:
     """The names and attributes to which the Estimators are assigned."""
     found, functions = set(), set()
     for call in made:
@@ -214,12 +219,12 @@ def _names_of(made, source):
     return found
 
 
-def _targets(node):
+def _targets(node: Any) -> Any:
     parent = node.parent
     return {ast.unparse(t) for t in parent.targets} if isinstance(parent, ast.Assign) else set()
 
 
-def _others(call, known, why):
+def _others(call: Any, known: Any, why: Any) -> Iterator[Any]:
     """The arguments of a call beside the known ones."""
     for keyword in call.node.keywords:
         if keyword.arg is not None and keyword.arg not in known:

@@ -9,10 +9,14 @@ A callback has the global step and the loss of the step. Anything else that a ho
 become a metric of the model, which is for the user to do.
 """
 
+from __future__ import annotations
+
 import ast
+from collections.abc import Iterator
+from typing import Any
 
 from estimator2strategy.tools.migrate.codemod import SafetyTier, Todo, codemod
-from estimator2strategy.tools.migrate.module import is_docstring
+from estimator2strategy.tools.migrate.module import Module, is_docstring, parent_of
 
 STEP = "self.model.global_step"
 LOSS = 'logs["loss"]'
@@ -30,7 +34,7 @@ class UnknownFetchError(Exception):
         what: The fetch, as it is written.
     """
 
-    def __init__(self, what):
+    def __init__(self, what: Any):
         super().__init__(what)
         self.what = what
 
@@ -43,11 +47,11 @@ class HookFetches:
         uses_loss: True if the loss is among them.
     """
 
-    def __init__(self, module, node):
+    def __init__(self, module: Module, node: Any):
         self._module, self._class = module, node
-        self.statements = []
+        self.statements: list[Any] = []
         self.uses_loss = False
-        self._attributes = {}  # name of `self.name` -> the statement that assigns it
+        self._attributes: dict[Any, Any] = {}
         for statement in ast.walk(node):
             if isinstance(statement, ast.Assign) and len(statement.targets) == 1:
                 name = _of_self(statement.targets[0])
@@ -57,7 +61,7 @@ class HookFetches:
         if self._fetched is not None:
             self.text(self._fetched)
 
-    def _asked_for(self):
+    def _asked_for(self) -> Any:
         """The node of what before_run asks for; None if it asks for nothing."""
         for method in self._class.body:
             if isinstance(method, ast.FunctionDef) and method.name == "before_run":
@@ -67,7 +71,7 @@ class HookFetches:
                         return self._argument(statement.value)
         return None
 
-    def _argument(self, value):
+    def _argument(self, value: Any) -> Any:
         if isinstance(value, ast.Constant) and value.value is None:
             return None
         if not isinstance(value, ast.Call) or self._module.name(value.func) not in _ARGS:
@@ -77,7 +81,7 @@ class HookFetches:
             raise UnknownFetchError(self._module.written(value))
         return first[0]
 
-    def _assigned(self, node):
+    def _assigned(self, node: Any) -> Any:
         """What a node stands for: itself, or what is assigned to the attribute that it reads."""
         name = _of_self(node)
         found = self._attributes.get(name, []) if name else []
@@ -87,14 +91,14 @@ class HookFetches:
             self.statements.append(found[0])
         return found[0].value
 
-    def text(self, node):
+    def text(self, node: Any) -> Any:
         """What a callback has for a fetch."""
         node = self._assigned(node)
         if isinstance(node, (ast.List, ast.Tuple)):
             parts = [self.text(part) for part in node.elts]
             return ", ".join(parts) if len(parts) > 1 else f"({parts[0]},)"
         if isinstance(node, ast.Dict) and all(isinstance(k, ast.Constant) for k in node.keys):
-            pairs = zip(node.keys, node.values, strict=True)
+            pairs: Any = zip(node.keys, node.values, strict=True)
             written = (f"{key.value!r}: {self.text(value)}" for key, value in pairs)
             return f"{{{', '.join(written)}}}"
         name = isinstance(node, ast.Call) and self._module.name(node.func)
@@ -110,7 +114,7 @@ class HookFetches:
             return _named(node)
         raise UnknownFetchError(self._module.written(node))
 
-    def results(self, node):
+    def results(self, node: Any) -> Any:
         """The text for `run_values.results`, or for an item of it, and the node that it is for."""
         fetched = self._fetched
         outer = node.parent
@@ -122,16 +126,16 @@ class HookFetches:
         alone = isinstance(outer, ast.Assign) or not text.count(", ")
         return node, text if alone or text[0] in "{(" else f"({text})"
 
-    def _item(self, node, key):
+    def _item(self, node: Any, key: Any) -> Any:
         if isinstance(node, (ast.List, ast.Tuple)) and isinstance(key, int):
             return node.elts[key] if -len(node.elts) <= key < len(node.elts) else None
         if isinstance(node, ast.Dict):
-            pairs = zip(node.keys, node.values, strict=True)
+            pairs: Any = zip(node.keys, node.values, strict=True)
             return next((v for k, v in pairs if getattr(k, "value", None) == key), None)
         return None
 
 
-def _total_loss(module):
+def _total_loss(module: Module) -> Any:
     """The loss that a hook gets of `tf.losses.get_total_loss()`, in those of the callback.
 
     An Estimator adds the spec's loss to the losses of tf.losses, so that a hook sees both. They
@@ -151,14 +155,14 @@ def _total_loss(module):
     raise UnknownFetchError("tf.losses.get_total_loss()")
 
 
-def _named(node):
+def _named(node: Any) -> Any:
     """What stands for a tensor that is named in the graph: "loss:0"."""
     if isinstance(node, ast.Call) and node.args:
         node = node.args[0]  # graph.get_tensor_by_name("loss:0")
-    return _NAMED.get(node.value) if isinstance(node, ast.Constant) else None
+    return _NAMED.get(str(node.value)) if isinstance(node, ast.Constant) else None
 
 
-def _of_self(node):
+def _of_self(node: Any) -> Any:
     """The name in `self.name`."""
     is_self = isinstance(node, ast.Attribute) and getattr(node.value, "id", None) == "self"
     return node.attr if is_self else None
@@ -192,7 +196,7 @@ _MODULES = ("tf.train.", "tf.estimator.", "tf.estimator.experimental.", "tf.cont
 
 
 @codemod("hooks-to-callbacks", stage=7, tier=SafetyTier.REVIEW, words=("Hook", "hook"))
-def find(module):
+def find(module: Module) -> Iterator[Any]:
     if module.tf is None:
         return
     for call in module.calls():
@@ -205,7 +209,7 @@ def find(module):
             continue
         if f"{node.name}Callback" in module.source.scope.bindings:
             continue
-        if not isinstance(node.parent, ast.Module):
+        if not isinstance(parent_of(node), ast.Module):
             yield Todo(node, "move it to the top of the file, where a callback can stand beside it")
             continue
         try:
@@ -220,7 +224,7 @@ def find(module):
             yield module.append_after(node, f"\n\n{text}")
 
 
-def _callback(module, node):
+def _callback(module: Module, node: Any) -> Any:
     """The callback that does what a hook does.
 
     Raises:
@@ -249,21 +253,21 @@ def _callback(module, node):
     return "\n".join(lines) + "\n"
 
 
-def _docstring(module, node):
+def _docstring(module: Module, node: Any) -> Any:
     """The hook's own docstring; or one that names the hook."""
     if is_docstring(node.body[0]):
         return module.written(node.body[0])
     return f'"""`{node.name}`, for `fit`."""'
 
 
-def _results(module, node, fetches):
+def _results(module: Module, node: Any, fetches: Any) -> Iterator[Any]:
     """(node, text) of what a hook reads of its results."""
     for part in ast.walk(node):
         if isinstance(part, ast.Attribute) and part.attr == "results":
             yield fetches.results(part)
 
 
-def _check(module, method, fetches, parts):
+def _check(module: Module, method: Any, fetches: Any, parts: Any) -> None:
     """Raises UnknownFetchError if a method needs a session for more than its fetches."""
     kept = {id(inner) for part in parts for inner in ast.walk(part)}
     kept |= {id(inner) for gone in fetches.statements for inner in ast.walk(gone)}
@@ -274,12 +278,12 @@ def _check(module, method, fetches, parts):
                 raise UnknownFetchError(module.written(part))
 
 
-def _head(name, indent):
+def _head(name: Any, indent: Any) -> Any:
     name, arguments = _METHODS[name]
     return [f"{indent}def {name}(self, {arguments}):"]
 
 
-def _method(module, method, indent, fetches, parts):
+def _method(module: Module, method: Any, indent: Any, fetches: Any, parts: Any) -> Any:
     """The lines of a method, under the name and with the arguments that it has in a callback."""
     begin = []
     if method.name == "before_run" and fetches.uses_loss:
@@ -300,7 +304,7 @@ def _method(module, method, indent, fetches, parts):
     return ["", *head, *begin, *body]
 
 
-def _statement(module, before, statement, parts):
+def _statement(module: Module, before: Any, statement: Any, parts: Any) -> Any:
     """The lines of a statement of a method, and the comments between it and the one before."""
     last = before.end_lineno if before.lineno < statement.lineno else statement.lineno - 1
     first = statement.lineno
@@ -314,7 +318,7 @@ def _statement(module, before, statement, parts):
     return [*above, *f"{' ' * statement.col_offset}{text}{end}".rstrip().splitlines()]
 
 
-def _parents(node):
+def _parents(node: Any) -> Iterator[Any]:
     while hasattr(node, "parent"):
         node = node.parent
         yield node

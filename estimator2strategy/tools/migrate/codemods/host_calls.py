@@ -1,8 +1,13 @@
 """A host_call that writes summaries becomes the summaries of the model_fn itself."""
 
+from __future__ import annotations
+
 import ast
+from collections.abc import Iterator
+from typing import Any
 
 from estimator2strategy.tools.migrate.codemod import SafetyTier, Todo, codemod
+from estimator2strategy.tools.migrate.module import Module
 from estimator2strategy.tools.reader.python_files import comments
 
 _SPECS = ("tf.estimator.tpu.TPUEstimatorSpec", "tf.contrib.tpu.TPUEstimatorSpec")
@@ -14,7 +19,7 @@ _STAYS = "write what this host_call does in a callback: fit has no host_call"
 
 
 @codemod("host-call-to-summaries", stage=7, tier=SafetyTier.REVIEW, words=("host_call",))
-def find(module):
+def find(module: Module) -> Iterator[Any]:
     if module.tf is None:
         return
     for call in module.calls(*_SPECS):
@@ -35,18 +40,19 @@ class _HostCall:
         call: The call that makes the spec.
     """
 
-    def __init__(self, module, call):
+    def __init__(self, module: Module, call: Any):
         self._module, self._call = module, call
-        self._given = {}  # an argument of the function, or what is taken of it -> its tensor
+        self._given: dict[Any, Any] = {}
 
-    def changes(self):
+    def changes(self) -> Any:
         """The changes that write its summaries in the model_fn; None if it does more."""
         host, statement = self._assigned(self._call.argument("host_call"))
         if statement is None or not isinstance(host, ast.Tuple) or len(host.elts) != 2:
             return None
         function, given = self._function(host.elts[0]), host.elts[1]
-        is_listed = isinstance(given, (ast.List, ast.Tuple))
-        if function is None or not is_listed or len(given.elts) != len(function.args.args):
+        if function is None or not isinstance(given, (ast.List, ast.Tuple)):
+            return None
+        if len(given.elts) != len(function.args.args):
             return None
         names = (argument.arg for argument in function.args.args)
         self._given = dict(zip(names, map(self._tensor, given.elts), strict=True))
@@ -63,7 +69,7 @@ class _HostCall:
             *(module.replace_statement(one, "") for one in gone),
         ]
 
-    def _comments(self, function):
+    def _comments(self, function: Any) -> Iterator[Any]:
         """The comments of the function, which goes."""
         lines, first = self._module.lines, function.lineno - 1
         first -= len(self._module.comments_above(function))
@@ -72,7 +78,7 @@ class _HostCall:
                 _, _, text = lines[number - 1].rpartition("# ")
                 yield f"# {text.strip()}"
 
-    def _assigned(self, node):
+    def _assigned(self, node: Any) -> Any:
         """The value of a name that is assigned once in the function, and the statement."""
         if not isinstance(node, ast.Name):
             return node, None
@@ -81,28 +87,28 @@ class _HostCall:
             return node, None
         return values[0], values[0].parent
 
-    def _function(self, node):
+    def _function(self, node: Any) -> Any:
         """The function that is given, if nothing else uses it."""
         if not isinstance(node, ast.Name):
             return None
         scope = self._call.scope.find(node.id)
-        values = scope.bindings.get(node.id, ()) if scope else ()
+        values: Any = scope.bindings.get(node.id, ()) if scope else ()
         chains = self._module.source.chains
         uses = [n for n, _ in chains if isinstance(n, ast.Name) and n.id == node.id]
         is_one = len(values) == 1 and isinstance(values[0], ast.FunctionDef) and len(uses) == 1
         return values[0] if is_one else None
 
-    def _tensor(self, node):
+    def _tensor(self, node: Any) -> Any:
         """The tensor of which an argument is: `loss` for `tf.reshape(loss, [1])`."""
         value, _ = self._assigned(node)
         if isinstance(value, ast.Call) and self._name(value) in _GIVE_BATCHES:
             return value.args[0]
         return node
 
-    def _name(self, call):
+    def _name(self, call: Any) -> Any:
         return self._module.name(call.func) or ""
 
-    def _lines(self, statements):
+    def _lines(self, statements: Any) -> Any:
         """The summaries that statements write; None if they do more."""
         found = []
         for one in statements:
@@ -125,12 +131,12 @@ class _HostCall:
                 return None
         return found
 
-    def _is_writer(self, item):
+    def _is_writer(self, item: Any) -> Any:
         call = item.context_expr
         function = getattr(call, "func", None)
         return getattr(function, "attr", None) in _WRITERS
 
-    def _summary(self, call):
+    def _summary(self, call: Any) -> Any:
         """`tf.summary.scalar(name, tensor)`, for that of tf.contrib; None for another call."""
         name = self._name(call)
         kind = name.rpartition(".")[2]
@@ -144,7 +150,7 @@ class _HostCall:
             f"{module.tf}.summary.{kind}({module.written(call.args[0])}, {module.written(tensor)})"
         )
 
-    def _taken(self, node):
+    def _taken(self, node: Any) -> Any:
         """The tensor for an argument, for the first of it, and for its mean over the cores."""
         if isinstance(node, ast.Call) and self._name(node) == "tf.reduce_mean":
             node = node.args[0]
@@ -152,7 +158,7 @@ class _HostCall:
             node = node.value
         return self._given.get(node.id) if isinstance(node, ast.Name) else None
 
-    def _only_for(self, host, given):
+    def _only_for(self, host: Any, given: Any) -> Iterator[Any]:
         """The statements that make what the host_call alone reads."""
         for node in given:
             _, statement = self._assigned(node)
@@ -166,7 +172,7 @@ class _HostCall:
             if statement is not None and reads == [node]:
                 yield statement
 
-    def _without_host_call(self):
+    def _without_host_call(self) -> str:
         node, module = self._call.node, self._module
         texts = [module.written(one) for one in node.args]
         texts += [

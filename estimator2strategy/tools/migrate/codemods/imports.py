@@ -1,6 +1,10 @@
 """`import tensorflow` to `estimator2strategy.tf1`, in all its forms, and in the end back."""
 
+from __future__ import annotations
+
 import ast
+from collections.abc import Iterator
+from typing import Any
 
 from estimator2strategy.engine.names import name_table as facade
 from estimator2strategy.engine.names import tables
@@ -11,6 +15,7 @@ from estimator2strategy.tools.migrate.era import (
     imports_of_tensorflow,
     is_program,
 )
+from estimator2strategy.tools.migrate.module import Module
 from estimator2strategy.tools.reader.source import names_in, parents
 
 _FACADE = "estimator2strategy.tf1"
@@ -18,7 +23,7 @@ _ROOTS = ("tensorflow", "tensorflow.compat.v1")
 
 
 @codemod("imports", stage=2, tier=SafetyTier.SAFE)
-def find_imports(module):
+def find_imports(module: Module) -> Iterator[Any]:
     source = module.source
     statements = [n for n in imports_of_tensorflow(source) if not _is_fallback(n)]
     how = era(source)
@@ -48,7 +53,7 @@ def find_imports(module):
         if node.lineno == mode:
             needs_tf = needs_tf or not roots
             lines.append(f"{_roots(node) or tf}.disable_eager_execution()")
-        imports = ()
+        imports: Any = ()
         if needs_tf and not node.col_offset and not any(line < node.lineno for line in roots):
             if not _roots(node):
                 lines.insert(0, f"import {_FACADE} as {tf}")
@@ -57,7 +62,7 @@ def find_imports(module):
         yield module.replace_statement(node, "\n".join(lines), imports)
 
 
-def _rewritten(node, module):
+def _rewritten(node: Any, module: Module) -> Any:
     """The lines in the place of an import, and whether they use `tf`."""
     tf = module.tf or "tf"
     lines, needs_tf, kept = [], False, []
@@ -90,7 +95,7 @@ def _rewritten(node, module):
     )
 
 
-def _legacy(module):
+def _legacy(module: str) -> Any:
     """`tf.contrib.slim` for `tensorflow.contrib.slim`; None for what is not TensorFlow's."""
     for raw, legacy in (
         ("tensorflow.compat.v1", "tf"),
@@ -103,24 +108,24 @@ def _legacy(module):
     return None
 
 
-def _below(tf, name):
+def _below(tf: Any, name: Any) -> Any:
     return tf + name.removeprefix("tf")
 
 
-def _from_contrib(name, bound):
+def _from_contrib(name: Any, bound: Any) -> Any:
     parts = name.split(".")
     if parts[:2] == ["tf", "contrib"] and len(parts) == 3:
         return _from(f"{_FACADE}.contrib", parts[2], bound)
     return None
 
 
-def _from(module, name, bound):
+def _from(module: str, name: Any, bound: Any) -> Any:
     return f"from {module} import {name}" + (f" as {bound}" if bound != name else "")
 
 
-def _joined(lines):
+def _joined(lines: Any) -> Any:
     """Neighbouring imports from one module as one statement."""
-    found = []
+    found: list[Any] = []
     for line in lines:
         head, _, names = line.partition(" import ")
         if line.startswith("from ") and found and found[-1].startswith(f"{head} import "):
@@ -130,7 +135,7 @@ def _joined(lines):
     return found
 
 
-def _is_there(line, node, module):
+def _is_there(line: Any, node: Any, module: Module) -> Any:
     """True if an earlier `import tensorflow` binds the same name as this one will."""
     if not line.startswith("import "):
         return False
@@ -139,7 +144,7 @@ def _is_there(line, node, module):
     return node.col_offset == 0 and any(_roots(n) == bound for n in earlier)
 
 
-def _roots(node):
+def _roots(node: Any) -> Any:
     """The name that an import at the top of a file binds to TensorFlow itself."""
     if node.col_offset or not isinstance(node, ast.Import):
         return None
@@ -149,7 +154,7 @@ def _roots(node):
     return None
 
 
-def _is_fallback(node):
+def _is_fallback(node: Any) -> bool:
     """True if it is the other branch of a `try` that imports this package."""
     return any(
         isinstance(outer, ast.Try) and "estimator2strategy" in ast.unparse(outer)
@@ -157,14 +162,14 @@ def _is_fallback(node):
     )
 
 
-def _asks_for_graph_mode(module):
+def _asks_for_graph_mode(module: Module) -> bool:
     modes = ("tf.disable_eager_execution", "tf.disable_v2_behavior", "tf.enable_eager_execution")
     if not module.facts.has_sessions or not is_program(module.source):
         return False
     return not any(module.calls(*modes, "tf.enable_v2_behavior"))
 
 
-def _missing(node):
+def _missing(node: Any) -> Any:
     """A name that it imports of which nothing is known."""
     for alias in node.names:
         if isinstance(node, ast.Import):
@@ -178,7 +183,7 @@ def _missing(node):
     return None
 
 
-def _is_known(name):
+def _is_known(name: Any) -> Any:
     if name == "tf" or name.startswith(("tf.compat.v2", "tf.core.")) or name == "tf.compat.v1":
         return True
     if ".python" in name and not name.startswith("tf.contrib"):
@@ -191,7 +196,7 @@ _PACKAGE = "estimator2strategy"
 
 
 @codemod("drop-facade", stage=8, tier=SafetyTier.REVIEW)
-def find_drop_facade(module):
+def find_drop_facade(module: Module) -> Iterator[Any]:
     if _PACKAGE not in module.source.modules:
         return
     unread = _unread_imports(module)
@@ -215,7 +220,8 @@ def find_drop_facade(module):
     missing = list(dict.fromkeys(_lost(module)))
     # Keras 3 does not train in a model_fn, whose graph is of TF1.
     in_model_fn = module.facts.of_specs and any(module.uses("tf.keras"))
-    for node in imports:
+    statements: Any = imports
+    for node in statements:
         bound = node.names[0].asname
         if in_model_fn:
             yield Todo(node, "its tf.keras is tf-keras, as a model_fn needs it: see stage 7")
@@ -226,18 +232,19 @@ def find_drop_facade(module):
             yield module.replace_statement(node, f"import tensorflow{renamed}")
 
 
-def _unread_imports(module):
+def _unread_imports(module: Module) -> Any:
     """Statements at the top of the file that import nothing but unread names of this package."""
     read = {name for node, _ in module.source.chains for name in names_in(node)}
     read |= module.facts.imported  # another file may take it from this one
-    read |= {n.value for n in ast.walk(module.source.tree) if _is_string(n)}  # in __all__, say
+    nodes: Iterator[Any] = ast.walk(module.source.tree)
+    read |= {n.value for n in nodes if _is_string(n)}  # in __all__, say
     found = []
     for node in module.source.tree.body:
         if isinstance(node, ast.Import):
             modules = {alias.name.partition(".")[0] for alias in node.names}
             bound = {alias.asname or _PACKAGE for alias in node.names}
         elif isinstance(node, ast.ImportFrom) and not node.level:
-            modules = {node.module.partition(".")[0]}
+            modules = {str(node.module).partition(".")[0]}
             bound = {alias.asname or alias.name for alias in node.names}
         else:
             continue
@@ -246,7 +253,7 @@ def _unread_imports(module):
     return found
 
 
-def _used_of_package(module):
+def _used_of_package(module: Module) -> Iterator[Any]:
     """`e2s.transfer_weights`, as it is written."""
     for node, scope in module.source.chains:
         root = node
@@ -258,17 +265,17 @@ def _used_of_package(module):
             yield ast.unparse(node)
 
 
-def _first(names):
+def _first(names: Any) -> Any:
     """The first five names, and how many there are more."""
     more = f" and {len(names) - 5} more" if len(names) > 5 else ""
     return ", ".join(names[:5]) + more
 
 
-def _is_string(node):
+def _is_string(node: Any) -> bool:
     return isinstance(node, ast.Constant) and isinstance(node.value, str)
 
 
-def _lost(module):
+def _lost(module: Module) -> Iterator[Any]:
     """The names that a file reaches by the facade, and that TensorFlow 2 has not."""
     for node, name in module.uses():
         raw = module.source.resolve(node, module.source.scope_of(node)) or ""

@@ -1,9 +1,13 @@
 """Inputs: datasets without `tf.contrib.data`, as functions for a strategy, without iterators."""
 
+from __future__ import annotations
+
 import ast
+from collections.abc import Iterator
+from typing import Any, cast
 
 from estimator2strategy.tools.migrate.codemod import SafetyTier, Todo, codemod
-from estimator2strategy.tools.migrate.module import legacy_name
+from estimator2strategy.tools.migrate.module import Module, legacy_name, parent_of
 from estimator2strategy.tools.reader.estimator_programs import input_functions, own_nodes, returned
 from estimator2strategy.tools.reader.source import arguments_of
 
@@ -15,9 +19,9 @@ METHODS = {
 
 
 @codemod("contrib-datasets", stage=2, tier=SafetyTier.SAFE, words=("apply",))
-def find_contrib_datasets(module):
+def find_contrib_datasets(module: Module) -> Iterator[Any]:
     for made in module.calls(*METHODS):
-        applied = made.node.parent
+        applied = parent_of(made.node)
         if made.is_open or not _is_only_argument_of_apply(made.node, applied):
             continue
         given = module.written(made.node)[len(module.written(made.node.func)) :]
@@ -30,7 +34,7 @@ def find_contrib_datasets(module):
         yield module.replace(applied, written)
 
 
-def _is_only_argument_of_apply(made, applied):
+def _is_only_argument_of_apply(made: Any, applied: Any) -> Any:
     return (
         isinstance(applied, ast.Call)
         and isinstance(applied.func, ast.Attribute)
@@ -56,15 +60,15 @@ def dataset_fn_of(input_fn, params, global_batch_size):
 
 
 @codemod("dataset-functions", stage=4, tier=SafetyTier.REVIEW)
-def find_dataset_functions(module):
+def find_dataset_functions(module: Module) -> Iterator[Any]:
     if module.tf is None or _NAME in module.source.scope.bindings:
         return
     functions = [
         definition.node
         for definition in input_functions(module.source, module.project)
         if definition.source is module.source
-        and isinstance(definition.node.parent, ast.Module)
-        and arguments_of(definition.node)[:1] == ["params"]
+        and isinstance(parent_of(definition.node), ast.Module)
+        and arguments_of(cast(Any, definition.node))[:1] == ["params"]
         and _returns_dataset(definition)
     ]
     if functions:
@@ -72,13 +76,13 @@ def find_dataset_functions(module):
         yield module.append_after(last, _FUNCTION)
 
 
-def _returns_dataset(definition):
+def _returns_dataset(definition: Any) -> bool:
     """True if all that a function returns is made by methods of a dataset."""
     values = returned(definition.node)
     return bool(values) and all(_is_dataset(definition, value, 0) for value in values)
 
 
-def _is_dataset(definition, node, depth):
+def _is_dataset(definition: Any, node: Any, depth: Any) -> Any:
     if depth > 20:
         return False
     if isinstance(node, ast.Name):
@@ -100,7 +104,7 @@ def _is_dataset(definition, node, depth):
     return False
 
 
-def _names(node, name):
+def _names(node: Any, name: Any) -> Any:
     """True if a value is made from the variable that it is assigned to: `d = d.batch(8)`."""
     while isinstance(node, (ast.Call, ast.Attribute)):
         node = node.func if isinstance(node, ast.Call) else node.value
@@ -111,7 +115,7 @@ _MAKES = ("make_one_shot_iterator", "make_initializable_iterator")
 
 
 @codemod("one-shot-iterators", stage=4, tier=SafetyTier.REVIEW, words=_MAKES)
-def find_one_shot_iterators(module):
+def find_one_shot_iterators(module: Module) -> Iterator[Any]:
     for definition in input_functions(module.source, module.project):
         if definition.source is not module.source:
             continue
@@ -126,13 +130,13 @@ def find_one_shot_iterators(module):
                 yield from _found(module, function, node)
 
 
-def _is_called_otherwise(module, function):
+def _is_called_otherwise(module: Module, function: Any) -> bool:
     """True if the file uses what a function returns; `lambda: f(1)`, `return f(1)` hand it on."""
     called = [call.node for call in module.calls() if call.last == getattr(function, "name", None)]
-    return any(not isinstance(node.parent, (ast.Lambda, ast.Return)) for node in called)
+    return any(not isinstance(parent_of(node), (ast.Lambda, ast.Return)) for node in called)
 
 
-def _found(module, function, made):
+def _found(module: Module, function: Any, made: Any) -> Iterator[Any]:
     """The change of one iterator; `made` is the call that makes it."""
     todo = Todo(made, "do what follows in a dataset.map(...), and return the dataset")
     dataset = module.written(_dataset(module, made))
@@ -162,7 +166,7 @@ def _found(module, function, made):
     yield module.replace_statement(last, f"return {dataset}")
 
 
-def _dataset(module, call):
+def _dataset(module: Module, call: Any) -> Any:
     """The dataset of which a call makes a one-shot iterator; None if it does not."""
     function = call.func
     if not isinstance(function, ast.Attribute) or function.attr not in _MAKES:
@@ -173,16 +177,16 @@ def _dataset(module, call):
     return function.value if not call.args and not call.keywords else None
 
 
-def _taken_at_once(made):
+def _taken_at_once(made: Any) -> Any:
     """The call in `dataset.make_one_shot_iterator().get_next()`."""
     attribute = made.parent
     if isinstance(attribute, ast.Attribute) and attribute.attr == "get_next":
-        call = attribute.parent
+        call = parent_of(attribute)
         return call if isinstance(call, ast.Call) and not call.args else None
     return None
 
 
-def _name(statement, value):
+def _name(statement: Any, value: Any) -> Any:
     if isinstance(statement, ast.Assign) and statement.value is value:
         (target, *others) = statement.targets
         if isinstance(target, ast.Name) and not others:
@@ -190,19 +194,19 @@ def _name(statement, value):
     return None
 
 
-def _only_taking(function, name):
+def _only_taking(function: Any, name: Any) -> Any:
     """The call `name.get_next()`, if that is all that the function does with `name`."""
     uses = _uses(function, name)
     if len(uses) != 1:
         return None
     attribute = uses[0].parent
     if isinstance(attribute, ast.Attribute) and attribute.attr == "get_next":
-        call = attribute.parent
+        call = parent_of(attribute)
         return call if isinstance(call, ast.Call) and not call.args else None
     return None
 
 
-def _uses(function, name):
+def _uses(function: Any, name: Any) -> Any:
     return [
         node
         for node in ast.walk(function)
@@ -210,10 +214,10 @@ def _uses(function, name):
     ]
 
 
-def _returns_as_taken(function, statement):
+def _returns_as_taken(function: Any, statement: Any) -> Any:
     """The `return` that gives back, untouched, all that a statement has taken."""
     (target, *others) = statement.targets
-    names = target.elts if isinstance(target, ast.Tuple) else [target]
+    names: Any = target.elts if isinstance(target, ast.Tuple) else [target]
     if others or not all(isinstance(name, ast.Name) for name in names):
         return None
     written = [name.id for name in names]

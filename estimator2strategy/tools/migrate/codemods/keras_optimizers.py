@@ -1,10 +1,15 @@
 """Optimizers of `tf.train` to Keras."""
 
+from __future__ import annotations
+
 import ast
 import dataclasses
+from collections.abc import Iterator
+from typing import Any
 
-from estimator2strategy.tools.migrate import core_sums
+from estimator2strategy.tools.migrate import core_sums, tables
 from estimator2strategy.tools.migrate.codemod import SafetyTier, Todo, codemod
+from estimator2strategy.tools.migrate.module import Module, parent_of
 
 _STEPS = ("tf.train.get_global_step", "tf.train.get_or_create_global_step")
 
@@ -26,76 +31,24 @@ class OptimizerRow:
     constant_rate: bool = False
 
 
-_RATE = ("learning_rate", "learning_rate")
-_LOCKING = ("use_locking", "")
 _ROWS = {
-    "tf.train.AdamOptimizer": OptimizerRow(
-        "Adam",
-        (_RATE, ("beta1", "beta_1"), ("beta2", "beta_2"), ("epsilon", "epsilon"), _LOCKING),
-        (("epsilon", "1e-8"),),
-    ),
-    "tf.train.GradientDescentOptimizer": OptimizerRow("SGD", (_RATE, _LOCKING)),
-    "tf.train.MomentumOptimizer": OptimizerRow(
-        "SGD",
-        (_RATE, ("momentum", "momentum"), _LOCKING, ("name", "name"), ("use_nesterov", "nesterov")),
-        constant_rate=True,
-    ),
-    "tf.train.AdagradOptimizer": OptimizerRow(
-        "Adagrad",
-        (_RATE, ("initial_accumulator_value", "initial_accumulator_value"), _LOCKING),
-        (("epsilon", "0.0"),),
-    ),
-    "tf.train.AdadeltaOptimizer": OptimizerRow(
-        "Adadelta",
-        (_RATE, ("rho", "rho"), ("epsilon", "epsilon"), _LOCKING),
-        (("epsilon", "1e-8"),),
-    ),
-    "tf.train.FtrlOptimizer": OptimizerRow(
-        "Ftrl",
-        (
-            _RATE,
-            ("learning_rate_power", "learning_rate_power"),
-            ("initial_accumulator_value", "initial_accumulator_value"),
-            ("l1_regularization_strength", "l1_regularization_strength"),
-            ("l2_regularization_strength", "l2_regularization_strength"),
-            _LOCKING,
-            ("name", "name"),
-            ("accum_name", ""),
-            ("linear_name", ""),
-            ("l2_shrinkage_regularization_strength", "l2_shrinkage_regularization_strength"),
-        ),
-    ),
-    "tf.contrib.opt.AdaMaxOptimizer": OptimizerRow(
-        "Adamax",
-        (_RATE, ("beta1", "beta_1"), ("beta2", "beta_2"), ("epsilon", "epsilon"), _LOCKING),
-        (("epsilon", "1e-8"),),
-    ),
-}
-_NONE = "Keras has no such optimizer"
-_DECAY = "weight decay of Keras is multiplied by the learning rate, and shrinks all rows"
+    row["name"]: OptimizerRow(
+        row["keras"], tables.pairs(row["arguments"]), tables.pairs(row["fixed"]),
+        bool(row["constant_rate"]),
+    )
+    for row in tables.rows("optimizers") if row["keras"]
+}  # fmt: skip
 # Optimizers that are another function in Keras, or none: see the table of codemods.md.
-_OTHERS = {
-    "tf.train.RMSPropOptimizer": "RMSprop of Keras starts from zeros, this from ones",
-    "tf.train.AdagradDAOptimizer": _NONE,
-    "tf.train.ProximalAdagradOptimizer": _NONE,
-    "tf.train.ProximalGradientDescentOptimizer": _NONE,
-    "tf.contrib.opt.AdamWOptimizer": _DECAY,
-    "tf.contrib.opt.MomentumWOptimizer": _DECAY,
-    "tf.contrib.opt.NadamOptimizer": "Nadam of Keras is another function",
-    "tf.contrib.opt.LazyAdamOptimizer": "Adam of Keras moves rows that nobody looked up",
-    "tf.contrib.opt.LARSOptimizer": _NONE,
-    "tf.contrib.opt.AddSignOptimizer": _NONE,
-    "tf.contrib.opt.PowerSignOptimizer": _NONE,
-}
+_OTHERS = {row["name"]: row["why_not"] for row in tables.rows("optimizers") if row["why_not"]}
 _STAYS = "keep it in a model_fn; for Keras 3 take the one of examples/tf1_optimizers.py"
 
 
 @codemod("keras-optimizers", stage=5, tier=SafetyTier.REVIEW)
-def find(module):
+def find(module: Module) -> Iterator[Any]:
     if module.tf is None:
         return
     for call in module.calls(*_OTHERS):
-        yield Todo(call.node, f"{_OTHERS[module.name(call.node.func, call.scope)]}: {_STAYS}")
+        yield Todo(call.node, f"{_OTHERS[str(module.name(call.node.func, call.scope))]}: {_STAYS}")
     for node, _ in module.source.classes:
         if any(
             module.name(base, module.source.scope) == "tf.train.Optimizer" for base in node.bases
@@ -104,7 +57,7 @@ def find(module):
                 node, "write it as a keras.optimizers.Optimizer, or take one of Keras' (AdamW)"
             )
     for call in module.calls(*_ROWS):
-        row = _ROWS[module.name(call.node.func, call.scope)]
+        row = _ROWS[str(module.name(call.node.func, call.scope))]
         if _is_used_at_once(module, call):
             yield _named(module, call)
             continue
@@ -116,7 +69,7 @@ def find(module):
     yield from core_sums.missing_functions(module)
 
 
-def _problem(module, call, row):
+def _problem(module: Module, call: Any, row: Any) -> Any:
     """Why an optimizer has to stay; None if it can change."""
     statement = module.statement(call.node)
     if call.is_open or len(call.node.args) > len(row.arguments):
@@ -150,7 +103,7 @@ def _problem(module, call, row):
     return None
 
 
-def _is_used_at_once(module, call):
+def _is_used_at_once(module: Module, call: Any) -> Any:
     """True if it is `AdamOptimizer(...).minimize(...)`, and `optimizer` is no name here."""
     outer = getattr(call.node.parent, "parent", None)
     return (
@@ -162,19 +115,19 @@ def _is_used_at_once(module, call):
     )
 
 
-def _named(module, call):
+def _named(module: Module, call: Any) -> Any:
     """The optimizer in a statement of its own, before the one that uses it."""
     statement = module.statement(call.node)
     rest = module.written_with(statement, {call.node: "optimizer"})
     return module.replace_statement(statement, f"optimizer = {module.written(call.node)}\n{rest}")
 
 
-def _changes(module, call, row):
+def _changes(module: Module, call: Any, row: Any) -> Iterator[Any]:
     statement = module.statement(call.node)
     bound = _bound(module, call)
     methods = _methods(module, call, bound)
     wrap = core_sums.wrap_of(module, call, bound)
-    function = wrap and wrap.reduction
+    function: Any = wrap and wrap.reduction
     # Code between the two calls worked on the gradients of the divided loss.
     divides = function == core_sums.MEAN and any(
         method.func.attr == "compute_gradients" for method in methods
@@ -194,7 +147,7 @@ def _changes(module, call, row):
         yield module.replace(method, _written(module, method, bound, divides))
 
 
-def _arguments(module, call, row):
+def _arguments(module: Module, call: Any, row: Any) -> str:
     """The arguments of the Keras optimizer, as they are written there."""
     names = dict(row.arguments) | {"name": "name"}
     given = {
@@ -206,7 +159,7 @@ def _arguments(module, call, row):
     return ", ".join(f"{name}={value}" for name, value in given.items() if name)
 
 
-def _written(module, method, bound, divides):
+def _written(module: Module, method: Any, bound: Any, divides: Any) -> str:
     """The code that replaces a call of minimize, compute_gradients or apply_gradients."""
     tf = module.tf
     given = [module.written(node) for node in method.args]
@@ -226,13 +179,15 @@ def _written(module, method, bound, divides):
     return f"list({pairs})"
 
 
-def _bound(module, call):
+def _bound(module: Module, call: Any) -> Any:
     """The name that a statement gives to an optimizer, or to what is summed over cores of it."""
     statement, value = module.statement(call.node), call.node
     if module.source.scope_of(value) is call.scope and isinstance(
         value.parent, (ast.Call, ast.keyword)
     ):
-        outer = value.parent if isinstance(value.parent, ast.Call) else value.parent.parent
+        outer = (
+            parent_of(value) if isinstance(parent_of(value), ast.Call) else parent_of(value).parent
+        )
         if any(outer is wrapper.node for wrapper in module.calls(*core_sums.WRAPPERS)):
             value = outer
     if isinstance(statement, ast.Assign) and statement.value is value:
@@ -242,7 +197,7 @@ def _bound(module, call):
     return None
 
 
-def _uses(module, call, bound):
+def _uses(module: Module, call: Any, bound: Any) -> Iterator[Any]:
     for node, scope in module.source.chains:
         root = node
         while isinstance(root, ast.Attribute):
@@ -251,7 +206,7 @@ def _uses(module, call, bound):
             yield node
 
 
-def _method(use):
+def _method(use: Any) -> Any:
     """The call of a method of an optimizer that is understood, by what is read of it."""
     called = use.parent
     known = ("minimize", "compute_gradients", "apply_gradients")
@@ -263,12 +218,12 @@ def _method(use):
     return called if {k.arg for k in called.keywords} <= allowed else None
 
 
-def _methods(module, call, bound):
+def _methods(module: Module, call: Any, bound: Any) -> Any:
     found = map(_method, _uses(module, call, bound))
     return [method for method in found if method is not None]
 
 
-def _step(method):
+def _step(method: Any) -> Any:
     """The global_step that a method is given."""
     for keyword in method.keywords:
         if keyword.arg == "global_step":
@@ -277,6 +232,6 @@ def _step(method):
     return method.args[1] if takes and len(method.args) > 1 else None
 
 
-def _is_global_step(module, node, scope):
+def _is_global_step(module: Module, node: Any, scope: Any) -> Any:
     found = module.source.call(node, scope)
     return found is not None and module.name(found.node.func, found.scope) in _STEPS

@@ -1,10 +1,16 @@
 """`tf.layers` to `tf.keras.layers`."""
 
+from __future__ import annotations
+
 import ast
 import dataclasses
+from collections.abc import Iterator
+from typing import Any
 
+from estimator2strategy.tools.migrate import tables
 from estimator2strategy.tools.migrate.call_text import ArgumentText, CallText
 from estimator2strategy.tools.migrate.codemod import Change, SafetyTier, Todo, codemod
+from estimator2strategy.tools.migrate.module import Module
 from estimator2strategy.tools.reader.source import parents
 
 
@@ -25,28 +31,13 @@ class LayerRow:
     trains: bool = False
 
 
-_WEIGHTS = (
-    "activation", "use_bias", "kernel_initializer", "bias_initializer", "kernel_regularizer",
-    "bias_regularizer", "activity_regularizer", "kernel_constraint", "bias_constraint",
-    "trainable", "name", "reuse",
-)  # fmt: skip
-_CONV = ("filters", "kernel_size", "strides", "padding", "data_format", "dilation_rate", *_WEIGHTS)
-_CONV_TRANSPOSE = ("filters", "kernel_size", "strides", "padding", "data_format", *_WEIGHTS)
-_POOL = ("pool_size", "strides", "padding", "data_format", "name")
 ROWS = {
-    "dense": LayerRow("Dense", ("units", *_WEIGHTS), has_variables=True),
-    **{f"conv{n}d": LayerRow(f"Conv{n}D", _CONV, has_variables=True) for n in (1, 2, 3)},
-    **{
-        f"conv{n}d_transpose": LayerRow(f"Conv{n}DTranspose", _CONV_TRANSPOSE, has_variables=True)
-        for n in (2, 3)
-    },
-    **{f"max_pooling{n}d": LayerRow(f"MaxPooling{n}D", _POOL) for n in (1, 2, 3)},
-    **{f"average_pooling{n}d": LayerRow(f"AveragePooling{n}D", _POOL) for n in (1, 2, 3)},
-    "flatten": LayerRow("Flatten", ("name", "data_format")),
-    "dropout": LayerRow(
-        "Dropout", ("rate", "noise_shape", "seed", "training", "name"), trains=True
-    ),
-}
+    row["name"]: LayerRow(
+        row["keras"], tables.words(row["arguments"]), bool(row["has_variables"]),
+        bool(row["trains"]),
+    )
+    for row in tables.rows("layers")
+}  # fmt: skip
 # The classes, whose arguments are those of the functions, without the inputs.
 _CLASSES = {
     f"tf.layers.{row.keras}": row for function, row in ROWS.items() if function != "flatten"
@@ -57,7 +48,7 @@ _SCOPES = ("tf.variable_scope", "tf.variable_op_scope")
 
 
 @codemod("layers-to-keras", stage=6, tier=SafetyTier.REVIEW)
-def find(module):
+def find(module: Module) -> Iterator[Any]:
     if module.tf is None:
         return
     for call in module.calls("tf.layers.batch_normalization"):
@@ -68,7 +59,7 @@ def find(module):
         yield Todo(call.node, message)
     yield from _classes(module)
     for call in module.calls(*(f"tf.layers.{function}" for function in ROWS)):
-        row = ROWS[module.name(call.node.func, call.scope).rpartition(".")[2]]
+        row = ROWS[str(module.name(call.node.func, call.scope)).rpartition(".")[2]]
         given = {name: call.argument(name, n) for n, name in enumerate(("inputs", *row.arguments))}
         if call.is_open or given["inputs"] is None:
             continue
@@ -82,10 +73,10 @@ def find(module):
             yield Change(*old.span, text, tier=tier)
 
 
-def _classes(module):
+def _classes(module: Module) -> Iterator[Any]:
     """The same for `tf.layers.Dense(3)(x)`."""
     for call in module.calls(*_CLASSES):
-        row = _CLASSES[module.name(call.node.func, call.scope)]
+        row = _CLASSES[str(module.name(call.node.func, call.scope))]
         given = {name: call.argument(name, n) for n, name in enumerate(row.arguments)}
         if call.is_open or call.argument("_reuse") is not None:
             continue
@@ -105,7 +96,7 @@ def _classes(module):
         yield Change(*old.span, text, tier=tier)
 
 
-def _problem(module, call, given):
+def _problem(module: Module, call: Any, given: Any) -> Any:
     """Why a layer with variables cannot be told to keep them; None if it can."""
     if module.facts.restores_by_name:
         return (
@@ -126,7 +117,7 @@ def _problem(module, call, given):
     return None
 
 
-def _scope_call(module, node):
+def _scope_call(module: Module, node: Any) -> Any:
     """The call in `with tf.variable_scope(...):`."""
     if isinstance(node, ast.With):
         for item in node.items:
@@ -136,7 +127,7 @@ def _scope_call(module, node):
     return None
 
 
-def _is_entered_again(module, scope):
+def _is_entered_again(module: Module, scope: Any) -> Any:
     """True if the same scope is entered at another place, or by what is no constant name."""
     name = scope.value("name_or_scope", 0)
     if not isinstance(name, str):
@@ -145,7 +136,7 @@ def _is_entered_again(module, scope):
     return len(others) > 1
 
 
-def _layer(old, row, function):
+def _layer(old: Any, row: Any, function: Any) -> str:
     """`Layer(arguments)(inputs)` for `layer(inputs, arguments)`."""
     names = ("inputs", *row.arguments)
     given = [(one.name or names[n], one) for n, one in enumerate(old.arguments)]
@@ -162,7 +153,7 @@ def _layer(old, row, function):
     return f"{old.text(function, kept)}({inside})"
 
 
-def _is_elsewhere(row, name):
+def _is_elsewhere(row: Any, name: Any) -> Any:
     """True if Keras takes an argument at another position."""
     if row.keras.startswith("Conv"):
         # Between them Keras has `groups` (or `output_padding`).

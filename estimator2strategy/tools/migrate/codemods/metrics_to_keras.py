@@ -1,9 +1,15 @@
 """`tf.metrics` to Keras metrics."""
 
+from __future__ import annotations
+
 import ast
 import dataclasses
+from collections.abc import Iterator
+from typing import Any
 
+from estimator2strategy.tools.migrate import tables
 from estimator2strategy.tools.migrate.codemod import SafetyTier, Todo, codemod
+from estimator2strategy.tools.migrate.module import Module, parent_of
 from estimator2strategy.tools.reader.source import parents
 
 
@@ -16,7 +22,8 @@ class KerasMetricRow:
         tensors: Its arguments that hold values, in order.
         options: Its other arguments, and what Keras calls them.
         tier: The certainty that the number stays, without weights.
-        values: The argument of update_state, where that is not the tensors themselves.
+        values: The argument of update_state, where that is not the tensors themselves: Keras's own
+            classes weigh batches, and not examples, where there is one value each.
     """
 
     keras: str
@@ -27,23 +34,12 @@ class KerasMetricRow:
 
 
 _ROWS = {
-    "mean": KerasMetricRow("Mean", ("values",), tier=SafetyTier.SAFE),
-    "accuracy": KerasMetricRow("Accuracy", tier=SafetyTier.SAFE),
-    "root_mean_squared_error": KerasMetricRow("RootMeanSquaredError", tier=SafetyTier.SAFE),
-    # Keras' own classes weigh batches, and not examples, where there is one value each.
-    "mean_squared_error": KerasMetricRow(
-        "Mean", values="{tf}.math.squared_difference({labels}, {predictions})"
-    ),
-    "mean_absolute_error": KerasMetricRow("Mean", values="{tf}.abs({predictions} - {labels})"),
-    "precision": KerasMetricRow("Precision"),
-    "recall": KerasMetricRow("Recall"),
-    "true_positives": KerasMetricRow("TruePositives"),
-    "true_negatives": KerasMetricRow("TrueNegatives"),
-    "false_positives": KerasMetricRow("FalsePositives"),
-    "false_negatives": KerasMetricRow("FalseNegatives"),
-    "auc": KerasMetricRow("AUC", options={"num_thresholds": "num_thresholds"}),
-    "mean_iou": KerasMetricRow("MeanIoU", options={"num_classes": "num_classes"}),
-}
+    row["name"]: KerasMetricRow(
+        row["keras"], tables.words(row["tensors"]), dict(tables.pairs(row["options"])),
+        SafetyTier[row["tier"].upper()], row["values"] or None,
+    )
+    for row in tables.rows("metrics")
+}  # fmt: skip
 _LOGICAL = {
     f"tf.{module}{name}"
     for module in ("", "math.")
@@ -56,7 +52,7 @@ _BOOLEAN = {"precision", "recall"} | {name for name in _ROWS if name.endswith("t
 
 
 @codemod("metrics-to-keras", stage=3, tier=SafetyTier.SAFE)
-def find(module):
+def find(module: Module) -> Iterator[Any]:
     if module.tf is None:
         return
     for call in module.calls():
@@ -65,7 +61,7 @@ def find(module):
             yield _found(module, call, name.removeprefix("tf.metrics."))
 
 
-def _found(module, call, function):
+def _found(module: Module, call: Any, function: Any) -> Any:
     row = _ROWS.get(function)
     if row is None:
         where = "see keras_metric_for in migration_guide/metrics.md"
@@ -102,7 +98,7 @@ def _found(module, call, function):
     return dataclasses.replace(change, tier=tier)
 
 
-def _is_in_known_function(module, call):
+def _is_in_known_function(module: Module, call: Any) -> Any:
     """True if the function is a model_fn, or is one that a spec gets as its metric_fn."""
     function = call.scope.function
     if function is None:
@@ -116,7 +112,7 @@ def _is_in_known_function(module, call):
     )
 
 
-def _problem(module, call, statement):
+def _problem(module: Module, call: Any, statement: Any) -> Any:
     """Why the call cannot be taken out of its statement; None if it can."""
     if not isinstance(statement, (ast.Assign, ast.Return, ast.Expr)):
         return "move this out of the statement that it is in"
@@ -142,11 +138,11 @@ def _problem(module, call, statement):
     return taken_apart
 
 
-def _is_handed_to_spec(module, node, scope):
+def _is_handed_to_spec(module: Module, node: Any, scope: Any) -> Any:
     """True if a dict, or what is made of it, goes to a spec or to the caller, and nowhere else."""
     parent = node.parent
     if isinstance(parent, ast.keyword):
-        return parent.arg == "eval_metric_ops" or _is_spec(parent.parent)
+        return parent.arg == "eval_metric_ops" or _is_spec(parent_of(parent))
     if isinstance(parent, (ast.Return, ast.Tuple)):
         return True
     if isinstance(parent, ast.Call):
@@ -157,32 +153,32 @@ def _is_handed_to_spec(module, node, scope):
     return False
 
 
-def _is_spec(node):
+def _is_spec(node: Any) -> Any:
     name = getattr(getattr(node, "func", None), "attr", None) or getattr(
         getattr(node, "func", None), "id", ""
     )
-    return name.endswith("EstimatorSpec")
+    return str(name).endswith("EstimatorSpec")
 
 
-def _is_name_handed_on(module, name, scope):
+def _is_name_handed_on(module: Module, name: Any, scope: Any) -> bool:
     """The same for a variable: it may be given entries, but is not read otherwise."""
     for node, where in module.source.chains:
         if where.find(name) is not scope or _root(node) != name:
             continue
-        parent = node.parent
+        parent = parent_of(node)
         if not isinstance(node, ast.Name):
             return False
         if isinstance(parent, ast.Subscript) and isinstance(parent.ctx, ast.Store):
             continue
         if isinstance(parent, ast.Return):
             continue
-        spec = parent.parent if isinstance(parent, ast.keyword) else parent
+        spec = parent_of(parent) if isinstance(parent, ast.keyword) else parent
         if not _is_spec(spec):
             return False
     return True
 
 
-def _is_only_handed_on(module, name, scope):
+def _is_only_handed_on(module: Module, name: Any, scope: Any) -> bool:
     """True if a variable is assigned once, and read only as the value of a dict's entry."""
     if len(scope.bindings.get(name, ())) != 1:
         return False
@@ -196,7 +192,7 @@ def _is_only_handed_on(module, name, scope):
     )
 
 
-def _is_entry(module, node, scope):
+def _is_entry(module: Module, node: Any, scope: Any) -> Any:
     """True if it is the value of an entry of a dict that is handed to a spec."""
     parent = node.parent
     if isinstance(parent, ast.Dict):
@@ -207,13 +203,13 @@ def _is_entry(module, node, scope):
     return isinstance(owner, ast.Name) and _is_name_handed_on(module, owner.id, scope)
 
 
-def _root(node):
+def _root(node: Any) -> Any:
     while isinstance(node, ast.Attribute):
         node = node.value
     return node.id if isinstance(node, ast.Name) else None
 
 
-def _options(module, call, row, function):
+def _options(module: Module, call: Any, row: Any, function: Any) -> Any:
     """The constructor's arguments, each as it is written there."""
     written = []
     for legacy, keras in row.options.items():
@@ -234,7 +230,7 @@ def _options(module, call, row, function):
     return written
 
 
-def _key(node):
+def _key(node: Any) -> Any:
     """The key of the dict's entry that a node is."""
     parent = node.parent
     if isinstance(parent, ast.Dict):
@@ -243,10 +239,11 @@ def _key(node):
     return target.slice if isinstance(target, ast.Subscript) else None
 
 
-def _statements(module, call, row, texts, weights, options):
+def _statements(module: Module, call: Any, row: Any, texts: Any, weights: Any, options: Any) -> Any:
     """The metric is made, updated, and put in the place of the call."""
-    tf, statement = module.tf, module.statement(call.node)
-    target = statement.targets[0] if isinstance(statement, ast.Assign) else None
+    tf = module.tf
+    statement: Any = module.statement(call.node)
+    target: Any = statement.targets[0] if isinstance(statement, ast.Assign) else None
     direct = isinstance(target, ast.Name) and statement.value is call.node
     bound = target.id if direct else _variable(call)
     values = row.values.format(tf=tf, **texts) if row.values else ", ".join(texts.values())
@@ -261,7 +258,7 @@ def _statements(module, call, row, texts, weights, options):
     return module.replace_statement(statement, "\n".join(lines))
 
 
-def _variable(call):
+def _variable(call: Any) -> Any:
     """A name for the metric that the function has not."""
     key = _key(call.node)
     text = key.value if isinstance(key, ast.Constant) and isinstance(key.value, str) else ""
@@ -272,5 +269,5 @@ def _variable(call):
     return name
 
 
-def _is_logical(module, node):
+def _is_logical(module: Module, node: Any) -> Any:
     return isinstance(node, ast.Call) and module.name(node.func) in _LOGICAL

@@ -1,8 +1,12 @@
 """A model_fn becomes a `keras.Model`, and its KerasLoop `compile`, `fit` and an export."""
 
+from __future__ import annotations
+
 import ast
 import re
+from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 from estimator2strategy.tools.migrate.codemod import SafetyTier, Todo, codemod
 from estimator2strategy.tools.migrate.model_class import loop_calls, values, wrapping
@@ -10,7 +14,7 @@ from estimator2strategy.tools.migrate.model_class.helper_functions import Helper
 from estimator2strategy.tools.migrate.model_class.model_class import ModelClass
 from estimator2strategy.tools.migrate.model_class.model_fn_parts import read
 from estimator2strategy.tools.migrate.model_class.rewriting import Rewriter, StaysError
-from estimator2strategy.tools.migrate.module import outermost
+from estimator2strategy.tools.migrate.module import Module, outermost, parent_of
 
 _HOOKS = ("tf.train.SessionRunHook", "tf.estimator.SessionRunHook")
 # For strategies by stage 4, for the cores of a TPU by stage 5.
@@ -28,7 +32,7 @@ _PLAIN = {"model", "train", "trainer", "main", "task", "program", "estimator", "
     words=("KerasLoop",),
     is_of_program=True,
 )
-def find(module):
+def find(module: Module) -> Iterator[Any]:
     if module.tf is None and "KerasLoop" not in module.text:
         return
     done = set()
@@ -43,7 +47,7 @@ def find(module):
                 yield Todo(stays.node, stays.message)
 
 
-def _changes(program, function):
+def _changes(program: Any, function: Any) -> Iterator[Any]:
     """The changes for a model_fn, and for all loops of it."""
     home = program.module_of(function)
     loops = list(_loops(program, function))
@@ -60,7 +64,9 @@ def _changes(program, function):
     )
     helpers.learn(model)
     texts = {home: [model.text().rstrip()]}
-    imports, found, receivers = {home: ["keras"]}, [], {}
+    imports = {home: ["keras"]}
+    found: list[Any] = []
+    receivers: dict[Any, Any] = {}
     for module, made in loops:
         calls = loop_calls.LoopCalls(module, made, model, new_names)
         found += calls.changes()
@@ -84,7 +90,7 @@ def _changes(program, function):
     yield from _gone(program, model, [module for module, _ in loops])
 
 
-def _loops(program, function):
+def _loops(program: Any, function: Any) -> Iterator[Any]:
     """The files and calls that make a loop of a model_fn."""
     for module in program.readers(function):
         for call in module.source.calls:
@@ -93,7 +99,7 @@ def _loops(program, function):
                 yield module, call
 
 
-def _gone(program, model, starts):
+def _gone(program: Any, model: Any, starts: Any) -> Iterator[Any]:
     """The statements that nothing reads any more, and what stays beside what has changed."""
     converted = [model.function, *model.helpers.functions()]
     changed = {program.module_of(function) for function in converted} | {*starts}
@@ -106,7 +112,7 @@ def _gone(program, model, starts):
             yield from _others(module, [*converted, *gone])
 
 
-def _hooks(module, modules):
+def _hooks(module: Module, modules: Any) -> Iterator[Any]:
     """The hooks that have a callback beside them, and that nothing makes any more."""
     for node, _ in module.source.classes:
         bases = {module.name(base, module.source.scope) for base in node.bases}
@@ -116,17 +122,17 @@ def _hooks(module, modules):
             yield node
 
 
-def _functions(module, modules, model):
+def _functions(module: Module, modules: Any, model: Any) -> Iterator[Any]:
     """The functions that earlier stages added, and metric_fn, if nothing else calls them."""
     of_model = {*ast.walk(model.function)}
     for node, _ in module.source.functions:
         is_known = node.name in ADDED or node is model.eval_metrics.function
-        is_known &= isinstance(node.parent, ast.Module)
+        is_known &= isinstance(parent_of(node), ast.Module)
         if is_known and not any(_reads(other, node, of_model) for other in modules):
             yield node
 
 
-def _reads(module, definition, but=()):
+def _reads(module: Module, definition: Any, but: Any = ()) -> Any:
     """True if a file names a function or a class, or one of its name, and not in these nodes."""
     if definition.name not in module.text:
         return False
@@ -135,7 +141,7 @@ def _reads(module, definition, but=()):
     return is_read or any(target.name == definition.name for target, _ in module.source.imports)
 
 
-def _others(module, gone):
+def _others(module: Module, gone: Any) -> Iterator[Any]:
     """Names of tf-keras and of a LegacyModel, in what stays of the file."""
     inside = {inner for statement in gone for inner in ast.walk(statement)}
     for node, name in module.uses("tf.keras"):
@@ -151,10 +157,10 @@ def _others(module, gone):
             yield module.replace(node, "int(self.model.optimizer.iterations)")
 
 
-def _model_fn(module, made):
+def _model_fn(module: Module, made: Any) -> Any:
     program, node = module.program, made.argument("model_fn", 0)
     function = program.defined(node)
-    if not isinstance(function, ast.FunctionDef) or not isinstance(function.parent, ast.Module):
+    if not isinstance(function, ast.FunctionDef) or not isinstance(parent_of(function), ast.Module):
         raise StaysError(made.node, "make its model_fn a function at the top of a file")
     home = program.module_of(function)
     if not program.may_change(home):
@@ -162,7 +168,7 @@ def _model_fn(module, made):
     return function
 
 
-def _class_name(module, function):
+def _class_name(module: Module, function: Any) -> Any:
     """The name of the model: that of its function, or of the file."""
     base = re.sub(r"_?model_?fn_?", "_", function.name).strip("_")
     if not base:

@@ -1,52 +1,32 @@
 """Calls that TensorFlow 2 takes with other names, arguments or forms."""
 
+from __future__ import annotations
+
 import ast
 import dataclasses
+from collections.abc import Iterator
+from typing import Any
 
 from estimator2strategy.tools.check.rules.tensorflow.changed_calls import reads
+from estimator2strategy.tools.migrate import tables
 from estimator2strategy.tools.migrate.call_text import ArgumentText, CallText
 from estimator2strategy.tools.migrate.codemod import Change, SafetyTier, codemod
+from estimator2strategy.tools.migrate.module import Module
 
-_REDUCTIONS = tuple(
-    f"tf.{module}reduce_{what}"
-    for what in ("all", "any", "logsumexp", "max", "mean", "min", "prod", "sum")
-    for module in ("", "math.")
-)
 # Old name -> new name, and the functions of TF 1.15 that take both.
 ARGUMENTS = {
-    "keep_dims": (
-        "keepdims",
-        (
-            *_REDUCTIONS, "tf.count_nonzero", "tf.math.count_nonzero", "tf.norm", "tf.linalg.norm",
-            "tf.nn.moments", "tf.nn.weighted_moments",
-        ),
-    ),
-    "reduction_indices": ("axis", (*_REDUCTIONS, "tf.count_nonzero", "tf.math.count_nonzero")),
-    "dimension": ("axis", ("tf.argmax", "tf.argmin", "tf.math.argmax", "tf.math.argmin")),
-    "dim": (
-        "axis",
-        (
-            "tf.expand_dims", "tf.nn.softmax", "tf.nn.log_softmax", "tf.nn.l2_normalize",
-            "tf.math.l2_normalize", "tf.math.softmax", "tf.math.log_softmax",
-            "tf.nn.softmax_cross_entropy_with_logits_v2",
-        ),
-    ),
-    "squeeze_dims": ("axis", ("tf.squeeze",)),
-    "seq_dim": ("seq_axis", ("tf.reverse_sequence",)),
-    "batch_dim": ("batch_axis", ("tf.reverse_sequence",)),
-    "preferred_dtype": ("dtype_hint", ("tf.convert_to_tensor",)),
-    "concat_dim": ("axis", ("tf.sparse_concat", "tf.sparse.concat")),
-}  # fmt: skip
+    row["old"]: (row["new"], tables.words(row["functions"])) for row in tables.rows("arguments")
+}
 
 
 @codemod("arguments", stage=2, tier=SafetyTier.SAFE)
-def find_arguments(module):
+def find_arguments(module: Module) -> Iterator[Any]:
     for call in module.calls():
         name = module.name(call.node.func, call.scope)
         for keyword in call.node.keywords:
             new, functions = ARGUMENTS.get(keyword.arg or "", ("", ()))
             if name in functions:
-                yield module.rename_keyword(call, keyword.arg, new)
+                yield module.rename_keyword(call, str(keyword.arg), new)
 
 
 _DTYPES = {
@@ -61,7 +41,7 @@ _DTYPES = {
 
 
 @codemod("casts", stage=2, tier=SafetyTier.SAFE, words=("to_",))
-def find_casts(module):
+def find_casts(module: Module) -> Iterator[Any]:
     if module.tf is None:
         return
     for call in module.calls(*_DTYPES):
@@ -71,12 +51,12 @@ def find_casts(module):
         old = CallText(module, call.node)
         if old.arguments[0].name not in (None, "x"):
             continue
-        dtype = _DTYPES[module.name(call.node.func, call.scope)]
+        dtype = _DTYPES[str(module.name(call.node.func, call.scope))]
         arguments = _with_dtype(old.arguments, f"{module.tf}.{dtype}")
         yield Change(*old.span, old.text(f"{module.tf}.cast", arguments))
 
 
-def _with_dtype(arguments, dtype):
+def _with_dtype(arguments: Any, dtype: Any) -> Any:
     """The arguments with a dtype as the second one."""
     x, *rest = arguments
     name, between = ("dtype", x.between) if x.name else (None, "")
@@ -87,7 +67,7 @@ def _with_dtype(arguments, dtype):
 
 
 @codemod("dimension-value", stage=2, tier=SafetyTier.SAFE, words=("value",))
-def find_dimensions_to_ints(module):
+def find_dimensions_to_ints(module: Module) -> Iterator[Any]:
     if module.tf is None:
         return
     for node in reads(module.source):
@@ -95,38 +75,14 @@ def find_dimensions_to_ints(module):
         yield module.replace(node, written)
 
 
-_NAMES = {
-    "Copy": "copy",
-    "DeleteRecursively": "rmtree",
-    "Exists": "exists",
-    "FastGFile": "GFile",
-    "GFile": "GFile",
-    "Glob": "glob",
-    "IsDirectory": "isdir",
-    "ListDirectory": "listdir",
-    "MakeDirs": "makedirs",
-    "MkDir": "mkdir",
-    "Open": "GFile",
-    "Remove": "remove",
-    "Rename": "rename",
-    "Stat": "stat",
-    "Walk": "walk",
-}
-_ARGUMENTS = {
-    "filename": {"Exists": "path", "Remove": "path", "Stat": "path", "Glob": "pattern"},
-    "dirname": dict.fromkeys(
-        ("DeleteRecursively", "IsDirectory", "ListDirectory", "MakeDirs", "MkDir"), "path"
-    ),
-    "oldname": {"Rename": "src"},
-    "newname": {"Rename": "dst"},
-    "oldpath": {"Copy": "src"},
-    "newpath": {"Copy": "dst"},
-    "in_order": {"Walk": "topdown"},
+_NAMES = {row["name"]: row["now"] for row in tables.rows("gfile")}
+_RENAMED_ARGUMENTS = {
+    row["name"]: dict(tables.pairs(row["arguments"])) for row in tables.rows("gfile")
 }
 
 
 @codemod("gfile", stage=2, tier=SafetyTier.SAFE)
-def find_gfile(module):
+def find_gfile(module: Module) -> Iterator[Any]:
     if module.tf is None:
         return
     for node, name in module.uses("tf.gfile"):
@@ -139,50 +95,38 @@ def find_gfile(module):
         # `from tensorflow.gfile import Exists` keeps its function, and so its arguments.
         if not name.startswith("tf.gfile.") or _is_imported(module, call.node.func):
             continue
+        known = _RENAMED_ARGUMENTS.get(name.removeprefix("tf.gfile."), {})
         for keyword in call.node.keywords:
-            new = _ARGUMENTS.get(keyword.arg or "", {}).get(name.removeprefix("tf.gfile."))
+            new = known.get(keyword.arg or "")
             if new:
-                yield module.rename_keyword(call, keyword.arg, new)
+                yield module.rename_keyword(call, str(keyword.arg), new)
 
 
-def _is_imported(module, function):
+def _is_imported(module: Module, function: Any) -> bool:
     """True if a function is called by a name that an import statement gives it."""
     return isinstance(function, ast.Name) and any(
         alias.name.rpartition(".")[2] != "gfile" and (alias.asname or alias.name) == function.id
         for target, _ in module.source.imports
-        for alias in target.node.names
+        for alias in getattr(target.node, "names", ())
     )
 
 
-_RATE = ("learning_rate", "global_step", "decay_steps")
 # Function of tf.train -> class of Keras, the function's arguments.
 _SCHEDULES = {
-    "tf.train.cosine_decay": ("CosineDecay", (*_RATE, "alpha")),
-    "tf.train.cosine_decay_restarts": (
-        "CosineDecayRestarts",
-        ("learning_rate", "global_step", "first_decay_steps", "t_mul", "m_mul", "alpha"),
-    ),
-    "tf.train.exponential_decay": ("ExponentialDecay", (*_RATE, "decay_rate", "staircase")),
-    "tf.train.inverse_time_decay": ("InverseTimeDecay", (*_RATE, "decay_rate", "staircase")),
-    "tf.train.piecewise_constant": ("PiecewiseConstantDecay", ("x", "boundaries", "values")),
-    "tf.train.piecewise_constant_decay": ("PiecewiseConstantDecay", ("x", "boundaries", "values")),
-    "tf.train.polynomial_decay": (
-        "PolynomialDecay",
-        (*_RATE, "end_learning_rate", "power", "cycle"),
-    ),
+    row["name"]: (row["keras"], tables.words(row["arguments"])) for row in tables.rows("schedules")
 }
 _STEPS = ("global_step", "x")
 _RENAMED = {"learning_rate": "initial_learning_rate"}
 
 
 @codemod("schedules", stage=5, tier=SafetyTier.SAFE)
-def find_schedules(module):
+def find_schedules(module: Module) -> Iterator[Any]:
     if module.tf is None:
         return
     for call in module.calls(*_SCHEDULES):
         if call.is_open:
             continue
-        keras, names = _SCHEDULES[module.name(call.node.func, call.scope)]
+        keras, names = _SCHEDULES[str(module.name(call.node.func, call.scope))]
         old = CallText(module, call.node)
         given = list(zip(names, old.arguments, strict=False))
         given = [(one.name or name, one) for name, one in given]

@@ -1,16 +1,22 @@
 """Names that live elsewhere now, or that a program has to do without."""
 
+from __future__ import annotations
+
 import ast
 import csv
 import dataclasses
 import functools
+from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 from estimator2strategy.engine.names import name_table as facade
 from estimator2strategy.engine.names import tables
 from estimator2strategy.legacy import removed_names
 from estimator2strategy.tools.check.rules.tensorflow.changed_calls import differences
+from estimator2strategy.tools.migrate import tables as own_tables
 from estimator2strategy.tools.migrate.codemod import SafetyTier, Todo, codemod
+from estimator2strategy.tools.migrate.module import Module
 from estimator2strategy.tools.reader import unreached
 from estimator2strategy.tools.reader.source import parents
 from estimator2strategy.tools.reader.symbol_uses import imported_and_used
@@ -25,7 +31,7 @@ def table() -> dict[str, str]:
 
 
 @codemod("renames", stage=2, tier=SafetyTier.SAFE)
-def find_renames(module):
+def find_renames(module: Module) -> Iterator[Any]:
     if module.tf is None:
         return
     for node, name in module.uses():
@@ -36,7 +42,7 @@ def find_renames(module):
                 break
 
 
-def _spellings(name):
+def _spellings(name: Any) -> Any:
     """The names of the table that a dotted name is, or is below."""
     parts = name.split(".")
     prefixes = (".".join(parts[:end]) for end in range(len(parts), 1, -1))
@@ -44,7 +50,7 @@ def _spellings(name):
 
 
 @codemod("compat-v1", stage=8, tier=SafetyTier.SAFE)
-def find_compat_v1(module):
+def find_compat_v1(module: Module) -> Iterator[Any]:
     if module.tf is None or module.bound("estimator2strategy.tf1") != module.tf:
         return
     called = {call.node.func: call for call in module.calls()}
@@ -57,7 +63,7 @@ def find_compat_v1(module):
             yield module.replace(part, f"{module.tf}.compat.v1.{symbol.removeprefix('tf.')}")
 
 
-def _is_only_in_v1(name, call):
+def _is_only_in_v1(name: Any, call: Any) -> bool:
     """True if TensorFlow 2 has a name only there, or would take a call of it for another."""
     row = facade.find(name)
     if row is None or row.home != f"tensorflow.compat.v1:{name.removeprefix('tf.')}":
@@ -69,7 +75,7 @@ def _is_only_in_v1(name, call):
 
 
 @codemod("estimator-names", stage=2, tier=SafetyTier.SAFE)
-def find_estimator_names(module):
+def find_estimator_names(module: Module) -> Iterator[Any]:
     bound, imported = module.needed("estimator2strategy", "estimator", "tf_estimator")
     for node, _ in module.uses("tf.estimator"):
         part = module.part(node, "tf.estimator")
@@ -77,7 +83,7 @@ def find_estimator_names(module):
             yield module.replace(part, bound, [imported])
 
 
-def _is_guarded(node):
+def _is_guarded(node: Any) -> bool:
     return any(
         isinstance(outer, (ast.If, ast.IfExp)) and "hasattr" in ast.unparse(outer.test)
         for outer in parents(node)
@@ -100,7 +106,7 @@ _EQUAL = {
 
 
 @codemod("contrib", stage=2, tier=SafetyTier.SAFE)
-def find_contrib(module):
+def find_contrib(module: Module) -> Iterator[Any]:
     if module.tf is None:
         return
     called = {call.node.func: call for call in module.calls()}
@@ -119,12 +125,12 @@ def find_contrib(module):
 
 
 @functools.cache
-def _by_home():
+def _by_home() -> Any:
     """Names of the facade's own table outside of contrib, by what they are."""
     return {row.home: name for name, row in facade.rows().items() if ":" in row.home}
 
 
-def home(row):
+def home(row: Any) -> Any:
     """The name outside of contrib that is the same object; None if there is none."""
     module, _, attribute = row.home.partition(":")
     if module not in _HOMES or not attribute:
@@ -137,7 +143,7 @@ def home(row):
     return name if same else None
 
 
-def _is_plain(call):
+def _is_plain(call: Any) -> bool:
     """True if an initializer is made as the one that it stands for would be."""
     if call is None or call.node.args:
         return False
@@ -155,7 +161,7 @@ _BACK = {"numpy.bool", "numpy.long"}
 
 
 @codemod("dropped-names", stage=2, tier=SafetyTier.SAFE)
-def find_dropped_names(module):
+def find_dropped_names(module: Module) -> Iterator[Any]:
     if not module.facts.is_legacy:
         return
     for node, name in imported_and_used(module.source):
@@ -175,14 +181,14 @@ def find_dropped_names(module):
         yield change or Todo(node, f"{name} is gone; today: {today}")
 
 
-def _dropped_part(node, name):
+def _dropped_part(node: Any, name: Any) -> Any:
     """The part of a dotted name that is gone: `np.int` of `np.int.mro`."""
     while isinstance(node.value, ast.Attribute) and removed_names.todays(name) is None:
         node, name = node.value, name.rpartition(".")[0]
     return node, name
 
 
-def _renamed(module, node, name, today):
+def _renamed(module: Module, node: Any, name: Any, today: Any) -> Any:
     old_home, home = name.rpartition(".")[0], today.rpartition(".")[0]
     last = today.rpartition(".")[2]
     if not home:
@@ -198,7 +204,7 @@ def _renamed(module, node, name, today):
     return module.replace(node, f"{bound}.{last}", [needed])
 
 
-def _imported(module, node, name, today):
+def _imported(module: Module, node: Any, name: Any, today: Any) -> Any:
     """The whole statement, where it imports this one name."""
     is_only_one = isinstance(node, ast.ImportFrom) and len(node.names) == 1
     if not is_only_one or not module.is_alone(node):
@@ -211,24 +217,13 @@ def _imported(module, node, name, today):
     return module.replace_statement(node, f"from {home} import {last}{renamed}")
 
 
-_SQUARED = "it squares the gradients of an id that is twice in a batch before it adds them up"
 # Class of Keras 3 -> what it does, and the class of examples/tf1_optimizers.py.
-_OPTIMIZERS = {
-    "Adadelta": (_SQUARED, "Adadelta"),
-    "Adagrad": (_SQUARED, "Adagrad"),
-    "Adam": (_SQUARED, "Adam"),
-    "AdamW": (_SQUARED, "AdamW"),
-    "Adamax": (_SQUARED, "AdaMax"),
-    "Ftrl": ("it sets rows that nobody looked up to 0", "Ftrl"),
-    "Nadam": (_SQUARED, "Nadam"),
-    "RMSprop": (_SQUARED, "RMSProp"),
-    "SGD": ("its momentum moves rows that nobody looks up", "Momentum"),
-}
+_OPTIMIZERS = {row["keras"]: (row["what"], row["equal"]) for row in own_tables.rows("lookups")}
 _MODULES = ("keras.optimizers.", "tf.keras.optimizers.", "tf.optimizers.")
 
 
 @codemod("keras-3-lookups", stage=8, tier=SafetyTier.SAFE)
-def find_keras3_lookups(module):
+def find_keras3_lookups(module: Module) -> Iterator[Any]:
     if not module.facts.looks_up_rows or module.facts.of_specs:
         return
     for call in module.source.calls:

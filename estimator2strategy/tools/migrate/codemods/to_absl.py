@@ -6,6 +6,7 @@ import ast
 import dataclasses
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 from estimator2strategy.tools.migrate.codemod import SafetyTier, Todo, codemod
 from estimator2strategy.tools.migrate.era import is_program
@@ -94,7 +95,7 @@ _ARGUMENTS = {"flag_name": "name", "default_value": "default", "docstring": "hel
 
 
 @codemod("flags", stage=2, tier=SafetyTier.SAFE)
-def find_flags(module):
+def find_flags(module: Module) -> Iterator[Any]:
     used = [node for node, _ in module.uses("tf.flags")]
     if not used and not any(module.uses("tf.app")):
         return
@@ -115,8 +116,9 @@ def find_flags(module):
         yield dataclasses.replace(found, tier=SafetyTier.REVIEW)
 
 
-def _flags(module):
-    alias = module.assigned_to("tf.flags")
+def _flags(module: Module) -> Iterator[Any]:
+    alias: Any = module.assigned_to("tf.flags")
+    imported: Any
     if alias is not None and module.is_shadowed(alias.targets[0].id):
         alias = None
     if alias is not None:
@@ -138,7 +140,7 @@ def _flags(module):
                     yield module.rename_keyword(call, keyword.arg, _ARGUMENTS[keyword.arg])
 
 
-def _app(module):
+def _app(module: Module) -> Iterator[Any]:
     bound, imported = module.needed("absl", "app", "absl_app")
     for call in module.calls("tf.app.run"):
         if not isinstance(call.node.func, ast.Attribute):
@@ -162,7 +164,7 @@ _NAMES = {
 
 
 @codemod("logging", stage=2, tier=SafetyTier.REVIEW)
-def find_logging(module):
+def find_logging(module: Module) -> Iterator[Any]:
     if module.tf is None:
         return
     bound, imported = module.needed("absl", "logging", "absl_logging")
@@ -180,7 +182,7 @@ def find_logging(module):
             yield module.replace(part, f"{bound}.{_NAMES[last]}", [imported])
 
 
-def _set_verbosity(module, call, bound, imported):
+def _set_verbosity(module: Module, call: Any, bound: Any, imported: Any) -> Any:
     """Sets both verbosities, where the level is given by its name."""
     statement = module.statement(call.node)
     level = module.name(call.node.args[0], call.scope) if call.node.args else None

@@ -1,6 +1,10 @@
 """A function's statements as those of a Keras class: what `__init__` makes, `call` computes."""
 
+from __future__ import annotations
+
 import ast
+from collections.abc import Iterator
+from typing import Any
 
 from estimator2strategy.tools.migrate.model_class import rewriting, values
 from estimator2strategy.tools.migrate.model_class.column_layers import Columns
@@ -14,6 +18,7 @@ from estimator2strategy.tools.migrate.model_class.model_fn_parts import (
 from estimator2strategy.tools.migrate.model_class.rewriting import Rewriter, arguments
 from estimator2strategy.tools.migrate.model_class.scopes import scope_of_with
 from estimator2strategy.tools.migrate.model_class.wrapping import joined, wrapped
+from estimator2strategy.tools.migrate.module import Module
 from estimator2strategy.tools.reader.python_files import comments
 
 _MAKE = ("tf.layers.", "tf.keras.layers.", "tf.get_variable", "tf.feature_column.")
@@ -31,14 +36,25 @@ class Body:
         training: The arguments that say if the model trains.
     """
 
-    def __init__(self, module, function, parts, limit, helpers, *, tensors, constants, training=()):
+    def __init__(
+        self,
+        module: Module,
+        function: Any,
+        parts: Any,
+        limit: Any,
+        helpers: Any,
+        *,
+        tensors: Any,
+        constants: Any,
+        training: Any = (),
+    ):
         self.module, self.function, self.parts, self.limit = module, function, parts, limit
         self.helpers, self.constants, self._training = helpers, constants, set(training)
         self.own_scope = parts.own_scope
         self.tensors = self._find_tensors(set(tensors))
         self.layers = Layers(module, self)
-        self._variables = {}  # name -> attribute of a weight
-        self._kept_constants = {}  # names of arguments that `call` reads, in order
+        self._variables: dict[Any, Any] = {}
+        self._kept_constants: dict[Any, Any] = {}
         self.reading = Rewriter(module, ())
         self._recurrent, self._columns = Recurrent(self), Columns(self)
         self._called = Rewriter(
@@ -49,15 +65,15 @@ class Body:
 
     # Lines.
 
-    def _block(self, lines, indent="        "):
+    def _block(self, lines: Any, indent: Any = "        ") -> Any:
         """Lines of code, within the limit."""
-        found = []
+        found: list[Any] = []
         for line in lines:
             extra = line[: len(line) - len(line.lstrip())]
             found += wrapped(line.lstrip(), self.limit, indent + extra) if line else [""]
         return found
 
-    def _written(self, statement, rewriter):
+    def _written(self, statement: Any, rewriter: Any) -> Any:
         """The lines of a statement: the comments that it has, then its code on one line."""
         comments = self._comments(statement)
         if self._makes(statement) and isinstance(statement, (ast.For, ast.If, ast.With)):
@@ -72,7 +88,7 @@ class Body:
             return [*comments, *self._compound(statement, code)]
         return [*self._columns.taken_lines(), *comments, joined(code)]
 
-    def _nested(self, statement, rewriter):
+    def _nested(self, statement: Any, rewriter: Any) -> Any:
         """The lines of a loop, a branch or a scope that has layers in it."""
         if isinstance(statement, ast.With):
             for item in statement.items:
@@ -86,14 +102,14 @@ class Body:
             lines += ["else:", *self._inner(statement.orelse, rewriter)]
         return lines
 
-    def _one(self, statement, rewriter):
+    def _one(self, statement: Any, rewriter: Any) -> Any:
         """The lines of a statement in a block; none for that of a variable."""
         return [] if self._is_variable(statement) else self._written(statement, rewriter)
 
-    def _inner(self, statements, rewriter):
+    def _inner(self, statements: Any, rewriter: Any) -> Any:
         """The lines of a block; a constant that only layers read is left out."""
         written = [(one, self._one(one, rewriter)) for one in statements]
-        found = []
+        found: list[Any] = []
         for one, lines in written:
             others = [line for other, more in written if other is not one for line in more]
             read = set().union(*map(names_in, others), set())
@@ -101,7 +117,7 @@ class Body:
             found += lines if is_read else []
         return [f"    {line}" for line in found] or ["    pass"]
 
-    def _loop_head(self, loop, inside, rewriter):
+    def _loop_head(self, loop: Any, inside: Any, rewriter: Any) -> str:
         """`for units, dense in zip(params["units"], self.dense_layers):`."""
         of_layers = self.layers.in_loops.get(loop, {})
         iterated = dict.fromkeys(of_layers.values())
@@ -117,13 +133,13 @@ class Body:
             return f"for {targets[0]} in {sources[0]}:"
         return f"for {', '.join(targets)} in zip({', '.join(sources)}):"
 
-    def _compound(self, statement, code):
+    def _compound(self, statement: Any, code: Any) -> Any:
         """A loop or a branch, with the indentation that it has in the model."""
         first, *lines = code.splitlines()
         less = statement.col_offset
         return [first, *(line[less:] if line[:less].isspace() else line for line in lines)]
 
-    def _comments(self, statement):
+    def _comments(self, statement: Any) -> Any:
         """The comments above a statement and in it."""
         lines = self.module.lines
         above = [lines[number].strip() for number in self.module.comments_above(statement)]
@@ -135,7 +151,7 @@ class Body:
                     above.append(f"# {comment.strip()}")
         return above
 
-    def _comments_left(self, written):
+    def _comments_left(self, written: Any) -> Any:
         """The comments of the function that stand at no statement of the model."""
         first, last = self.function.body[0].lineno, self.function.end_lineno
         found = []
@@ -149,11 +165,11 @@ class Body:
 
     # Rules.
 
-    def is_training(self, node, rewriter):
+    def is_training(self, node: Any, rewriter: Any) -> bool:
         """True for a name or a test that says that the model trains."""
         return self._flag(node, rewriter) is not None
 
-    def _flag(self, node, rewriter):
+    def _flag(self, node: Any, rewriter: Any) -> Any:
         """`training` for a name or a test that says that the model trains."""
         if isinstance(node, ast.Name) and node.id in self._training:
             return "training"
@@ -165,7 +181,7 @@ class Body:
                 return "training"
         return None
 
-    def _kept(self, node, rewriter):
+    def _kept(self, node: Any, rewriter: Any) -> Any:
         """`self.table` for a variable of the function, `self.params` for what `__init__` takes."""
         if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Load):
             if node.id in self.constants:
@@ -175,23 +191,23 @@ class Body:
             return f"self.{attribute}" if attribute else None
         return None
 
-    def _helper(self, node, rewriter):
+    def _helper(self, node: Any, rewriter: Any) -> Any:
         """The call of a layer, for that of a function that makes layers."""
         called = self.helpers.of_call(node)
         return called and called.text(node, self, rewriter)
 
     # Lines of `__init__`.
 
-    def _made(self):
+    def _made(self) -> Any:
         """The lines that make the layers, and what they are made of."""
         lines = self.layers.lines()
         lines[:0] = [f"self.{name} = {name}" for name in self._kept_constants]
         return [*self._constants_of(lines), *lines]
 
-    def _constants_of(self, made):
+    def _constants_of(self, made: Any) -> Any:
         """The statements that make what the layers are made of: regularizers, say."""
         read = set().union(*map(names_in, made), set())
-        kept = []
+        kept: list[Any] = []
         for statement in reversed(self._constants):
             if writes_of(statement) & read:
                 read |= reads_of(statement)
@@ -199,7 +215,7 @@ class Body:
         making = Rewriter(self.module, values.VALUES)
         return [line for statement in kept for line in self._written(statement, making)]
 
-    def _statements(self):
+    def _statements(self) -> Iterator[Any]:
         """Yields each statement of `call`, with its lines."""
         self._constants = [s for s in self.parts.forward if self.is_constant(s)]
         others = [s for s in self.parts.forward if s not in self._constants]
@@ -212,16 +228,17 @@ class Body:
             if statement in others and not self._is_variable(statement):
                 yield statement, self._written(statement, self._called)
 
-    def _read_later(self):
+    def _read_later(self) -> Any:
         """The names that are read behind the forward pass."""
         later = (*self.parts.loss, *self.parts.metrics, *self.parts.summaries)
         given = [arguments(spec, SPEC) for spec in self.parts.specs.values()]
         values = [one[name] for one in given for name in ("predictions", "loss") if name in one]
         return set().union(*map(reads_of, (*later, *values)), set())
 
-    def _of_layers(self, statement):
+    def _of_layers(self, statement: Any) -> Any:
         """The names that a statement reads as arguments of layers alone."""
         inside = set()
+        node: Any
         for node in ast.walk(statement):
             name = self._called.called(node) or ""
             helper = self.helpers.of_call(node)
@@ -238,23 +255,23 @@ class Body:
         outside = {n.id for n in all_reads if n not in inside}
         return {n.id for n in inside} - outside
 
-    def _makes(self, statement):
+    def _makes(self, statement: Any) -> bool:
         """True if there are layers, or variables, in a statement."""
         calls = (n for n in ast.walk(statement) if isinstance(n, ast.Call))
         return any(self.helpers.makes_weights(call) for call in calls)
 
-    def is_constant(self, statement):
+    def is_constant(self, statement: Any) -> Any:
         """True for an assignment that reads no tensor."""
         is_plain = isinstance(statement, ast.Assign) and not self._makes(statement)
         return is_plain and not reads_of(statement) & self.tensors
 
-    def _find_tensors(self, tensors):
+    def _find_tensors(self, tensors: Any) -> Any:
         """The names of what depends on tensors."""
         for _ in range(2):  # what a loop computes is read when it comes around again
             self._add_tensors([*self.parts.forward, *self.parts.loss], tensors)
         return tensors
 
-    def _add_tensors(self, statements, tensors):
+    def _add_tensors(self, statements: Any, tensors: Any) -> None:
         for one in statements:
             if isinstance(one, (ast.For, ast.If, ast.With)):
                 if isinstance(one, ast.For) and reads_of(one.iter) & tensors:
@@ -263,7 +280,7 @@ class Body:
             elif self._makes(one) or reads_of(one) & tensors or not isinstance(one, ast.Assign):
                 tensors |= writes_of(one)
 
-    def _is_variable(self, statement):
+    def _is_variable(self, statement: Any) -> bool:
         if self._recurrent.is_cell(statement):
             return True
         call = getattr(statement, "value", None)

@@ -6,9 +6,12 @@ A category is its one-hot vector; an embedding, and the weights of a linear mode
 without a bias on that.
 """
 
+from __future__ import annotations
+
 import ast
 import dataclasses
 import re
+from typing import Any
 
 from estimator2strategy.tools.migrate.model_class.rewriting import StaysError, arguments
 
@@ -42,8 +45,8 @@ class _Column:
 
     name: str
     kind: str
-    given: dict
-    source: "_Column | None" = None
+    given: dict[Any, Any]
+    source: _Column | None = None
 
 
 class Columns:
@@ -53,17 +56,17 @@ class Columns:
         body: The `Body`.
     """
 
-    def __init__(self, body):
+    def __init__(self, body: Any):
         self._body, self._module = body, body.module
-        self._lines = []
-        self._known = {}  # name of a column -> the variable that holds its values
+        self._lines: list[Any] = []
+        self._known: dict[Any, Any] = {}
 
-    def taken_lines(self):
+    def taken_lines(self) -> Any:
         """The lines that the text written last needs above it."""
         lines, self._lines = self._lines, []
         return lines
 
-    def rule(self, node, rewriter):
+    def rule(self, node: Any, rewriter: Any) -> Any:
         """The text of `input_layer` and of `linear_model`."""
         name = rewriter.called(node)
         if name not in _LAYERS:
@@ -82,7 +85,7 @@ class Columns:
             texts[0] if len(texts) == 1 else f"keras.ops.concatenate([{', '.join(texts)}], axis=1)"
         )
 
-    def _linear(self, call, columns, features, units):
+    def _linear(self, call: Any, columns: Any, features: Any, units: Any) -> str:
         added = [
             self._weights(
                 call, "linear_model", column, f"{units}, use_bias=False, "
@@ -99,7 +102,7 @@ class Columns:
         total = added[0] if len(added) == 1 else f"sum([{', '.join(added)}])"
         return f"{total} + {bias}"
 
-    def _weights(self, call, scope, column, options, inside):
+    def _weights(self, call: Any, scope: Any, column: Any, options: Any, inside: Any) -> str:
         layers = self._body.layers
         parts, _ = layers.scoped(call, scope, re.sub(r"\W", "_", column.name))
         _, called = layers.place(
@@ -109,7 +112,7 @@ class Columns:
 
     # The values of columns.
 
-    def _dense(self, call, column, features):
+    def _dense(self, call: Any, column: Any, features: Any) -> Any:
         """The text of a column in the input of a network."""
         if column.kind != "embedding_column":
             return self._values(call, column, features)
@@ -121,7 +124,7 @@ class Columns:
         inside = self._values(call, column.source, features)
         return self._weights(call, "input_layer", column, options, inside)
 
-    def _values(self, call, column, features):
+    def _values(self, call: Any, column: Any, features: Any) -> Any:
         """The name of a variable with the values of a column: numbers, or one-hot vectors."""
         if column.kind == "indicator_column":
             return self._values(call, column.source, features)
@@ -132,12 +135,12 @@ class Columns:
             self._known[column.name] = name
         return self._known[column.name]
 
-    def _free(self, name):
+    def _free(self, name: Any) -> Any:
         name = re.sub(r"\W", "_", name)
         tensors = self._body.tensors | set(self._known.values())
         return f"{name}_column" if name in tensors else name
 
-    def _layer(self, call, column, text):
+    def _layer(self, call: Any, column: Any, text: Any) -> Any:
         _, called = self._body.layers.place(
             call,
             [],
@@ -147,10 +150,10 @@ class Columns:
         )
         return called
 
-    def _feature(self, column, features):
+    def _feature(self, column: Any, features: Any) -> str:
         return f"{features}[{self._module.written(column.given['key'])}]"
 
-    def _numeric_column(self, call, column, features):
+    def _numeric_column(self, call: Any, column: Any, features: Any) -> str:
         shape = column.given.get("shape", ast.Constant(1))
         if isinstance(shape, (ast.Tuple, ast.List)) and len(shape.elts) == 1:
             shape = shape.elts[0]
@@ -160,39 +163,42 @@ class Columns:
         feature = self._feature(column, features)
         return f'keras.ops.reshape(keras.ops.cast({feature}, "float32"), (-1, {size}))'
 
-    def _bucketized_column(self, call, column, features):
+    def _bucketized_column(self, call: Any, column: Any, features: Any) -> str:
         boundaries = self._body.layers.make_text(column.given["boundaries"])
         layer = self._layer(call, column, f'Discretization({boundaries}, output_mode="one_hot")')
         return f"{layer}({self._values(call, column.source, features)})"
 
-    def _categorical_column_with_vocabulary_list(self, call, column, features):
+    def _categorical_column_with_vocabulary_list(
+        self, call: Any, column: Any, features: Any
+    ) -> str:
         words = self._body.layers.make_text(column.given["vocabulary_list"])
         is_text = "int" not in ast.unparse(column.given.get("dtype", ast.Constant("")))
         kind = "StringLookup" if is_text else "IntegerLookup"
         layer = self._layer(call, column, f'{kind}(vocabulary={words}, output_mode="one_hot")')
         return f"{layer}({self._feature(column, features)})[:, 1:]"  # without that of others
 
-    def _categorical_column_with_hash_bucket(self, call, column, features):
+    def _categorical_column_with_hash_bucket(self, call: Any, column: Any, features: Any) -> str:
         size = self._size(call, column)
         options = 'mask_value="", output_mode="one_hot"'
         layer = self._layer(call, column, f"Hashing({size} + 1, {options})")
         return f"{layer}({self._feature(column, features)})[:, 1:]"  # without that of ""
 
-    def _crossed_column(self, call, column, features):
+    def _crossed_column(self, call: Any, column: Any, features: Any) -> str:
         keys = [self._module.written(key) for key in column.given["keys"].elts]
         size = self._size(call, column)
         layer = self._layer(call, column, f'HashedCrossing({size}, output_mode="one_hot")')
         return f"{layer}(({', '.join(f'{features}[{key}]' for key in keys)}))"
 
-    def _size(self, call, column):
+    def _size(self, call: Any, column: Any) -> Any:
         size = column.given["hash_bucket_size"]
-        if isinstance(size, ast.Constant) and size.value > _MOST:
-            raise StaysError(call, f"write the {size.value} rows of {column.name} as an Embedding")
+        rows: Any = size.value if isinstance(size, ast.Constant) else 0
+        if rows > _MOST:
+            raise StaysError(call, f"write the {rows} rows of {column.name} as an Embedding")
         return self._body.layers.make_text(size)
 
     # Reading them.
 
-    def _all(self, node):
+    def _all(self, node: Any) -> Any:
         """The columns of a list."""
         node = self._value(node)
         if isinstance(node, (ast.List, ast.Tuple)):
@@ -201,15 +207,15 @@ class Columns:
             return [*self._all(node.left), *self._all(node.right)]
         return [self._column(node)]
 
-    def _value(self, node):
+    def _value(self, node: Any) -> Any:
         """The value of a name that is assigned once, in the function or the file."""
         if not isinstance(node, ast.Name):
             return node
         scope = self._module.source.scope_of(node).find(node.id)
-        values = scope.bindings.get(node.id, ()) if scope else ()
+        values: Any = scope.bindings.get(node.id, ()) if scope else ()
         return values[0] if len(values) == 1 and isinstance(values[0], ast.expr) else node
 
-    def _column(self, node):
+    def _column(self, node: Any) -> Any:
         node = self._value(node)
         kind = (self._body.reading.called(node) or "").removeprefix(_MODULE)
         if kind not in _KINDS:
@@ -224,11 +230,11 @@ class Columns:
         if inner is None:
             if not isinstance(given["key"], ast.Constant):
                 raise StaysError(node, "give this column a constant key")
-            return _Column(given["key"].value, kind, given)
+            return _Column(str(given["key"].value), kind, given)
         source = self._column(inner)
         return _Column(f"{source.name}_{kind.partition('_')[0]}", kind, given, source)
 
-    def _cross(self, node, given):
+    def _cross(self, node: Any, given: Any) -> Any:
         keys = getattr(given["keys"], "elts", ())
         if not keys or not all(isinstance(getattr(k, "value", None), str) for k in keys):
             raise StaysError(node, "cross features by their names: Keras hashes others otherwise")

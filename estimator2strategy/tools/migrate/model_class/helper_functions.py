@@ -6,7 +6,11 @@
 A function that returns one layer's result returns that layer. The function may be in another file
 of the program."""
 
+from __future__ import annotations
+
 import ast
+from collections.abc import Iterator
+from typing import Any
 
 from estimator2strategy.tools.migrate.model_class import wrapping
 from estimator2strategy.tools.migrate.model_class.body import Body
@@ -19,6 +23,7 @@ from estimator2strategy.tools.migrate.model_class.placing import base_of
 from estimator2strategy.tools.migrate.model_class.rewriting import Rewriter, StaysError, arguments
 from estimator2strategy.tools.migrate.model_class.scopes import scope_of_with
 from estimator2strategy.tools.migrate.model_class.wrapping import joined
+from estimator2strategy.tools.migrate.module import Module
 from estimator2strategy.tools.reader.source import Import
 
 
@@ -29,12 +34,12 @@ class NewNames:
         program: The files.
     """
 
-    def __init__(self, program):
+    def __init__(self, program: Any):
         self._program = program
-        self._imports = {}  # statement -> old name -> new names, in order
-        self._spelled = set()  # the nodes whose function another name stands for
+        self._imports: dict[Any, Any] = {}
+        self._spelled: set[Any] = set()
 
-    def spelled(self, node, new):
+    def spelled(self, node: Any, new: Any) -> Any:
         """The spelling of a new name in the place of a node that names a function."""
         module = self._program.module_of(node)
         self._spelled.add(node)
@@ -49,7 +54,7 @@ class NewNames:
                 of_statement.setdefault(value.name, {})[new] = None
         return new
 
-    def check_reads(self, converted):
+    def check_reads(self, converted: Any) -> None:
         """Raises StaysError if a file would still read one of the functions.
 
         Args:
@@ -70,11 +75,11 @@ class NewNames:
                     if is_imported and source.follow(source, target) == name:
                         raise StaysError(target.node, message)
 
-    def changes(self):
+    def changes(self) -> Iterator[Any]:
         """Yields a change for each import."""
         for statement, names in self._imports.items():
             module = self._program.module_of(statement)
-            found = {}
+            found: dict[Any, Any] = {}
             for alias in statement.names:
                 found |= names.get(alias.name, {ast.unparse(alias): None})
             limit = wrapping.of(module.source.path)
@@ -100,25 +105,26 @@ class Helpers:
         new_names: Spells the names of their layers, a `NewNames`.
     """
 
-    def __init__(self, module, model_fn, new_names):
+    def __init__(self, module: Module, model_fn: Any, new_names: Any):
         self.module, self.new_names = module, new_names
         self._program = module.program
         self._rewriter = Rewriter(module, ())
-        self._of = {}  # function -> its HelperFunction
+        self._of: dict[Any, Any] = {}
         functions = [
             node
             for node in module.source.tree.body
             if isinstance(node, ast.FunctionDef) and node is not model_fn
         ]
         functions += self._of_others([model_fn, *functions])
-        found = [None]
+        found: Any = [None]
         while found:  # functions that call those that were found make layers too
             found = [f for f in functions if f not in self._of and self._makes(f)]
             self._of |= {function: HelperFunction(self, function) for function in found}
 
-    def _of_others(self, functions):
+    def _of_others(self, functions: Any) -> Any:
         """The functions of other files that these call, directly or not."""
-        found, todo = {}, list(functions)
+        todo = list(functions)
+        found: dict[Any, Any] = {}
         while todo:
             for node in ast.walk(todo.pop()):
                 called = isinstance(node, ast.Call) and self._program.defined(node.func)
@@ -128,31 +134,31 @@ class Helpers:
                     todo.append(called)
         return list(found)
 
-    def _makes(self, function):
+    def _makes(self, function: Any) -> bool:
         calls = (node for node in ast.walk(function) if isinstance(node, ast.Call))
         return any(self.makes_weights(call) for call in calls)
 
     @property
-    def names(self):
+    def names(self) -> Any:
         """The names of the functions."""
         return [function.name for function in self._of]
 
-    def functions(self):
+    def functions(self) -> Any:
         """The functions."""
         return list(self._of)
 
-    def makes_weights(self, call):
+    def makes_weights(self, call: Any) -> Any:
         """True for a call of a layer, or of a function that makes one."""
         name = self._rewriter.called(call) or ""
         return makes_weights(name) or self.of_call(call) is not None
 
-    def of_call(self, node):
+    def of_call(self, node: Any) -> Any:
         """The helper that a node calls; None for another node."""
         if not isinstance(node, ast.Call) or not self._of:
             return None
         return self._of.get(self._program.defined(node.func))
 
-    def learn(self, body):
+    def learn(self, body: Any) -> None:
         """Finds out what each argument of the helpers is, from the calls in a body on."""
         bodies, changed = {None: body}, True
         while changed:
@@ -169,17 +175,17 @@ class Helpers:
         for helper in self._of.values():
             helper.write()
 
-    def changes(self):
+    def changes(self) -> Iterator[Any]:
         """Yields a change for each function."""
         for helper in self._of.values():
             imports = [("keras", None, None)]
             yield helper.module.replace_statement(helper.function, helper.written, imports)
 
-    def is_regularized(self):
+    def is_regularized(self) -> bool:
         """True if one of their layers adds losses."""
         return any(helper.body.layers.is_regularized for helper in self._of.values())
 
-    def looks_up(self):
+    def looks_up(self) -> bool:
         """True if one of their layers looks up rows of a table."""
         return any(helper.body.layers.looks_up for helper in self._of.values())
 
@@ -192,7 +198,7 @@ class HelperFunction:
         written: The class, or the function, in its place.
     """
 
-    def __init__(self, helpers, function):
+    def __init__(self, helpers: Any, function: Any):
         self.helpers, self.function = helpers, function
         self.module = helpers.module.program.module_of(function)
         self.limit = wrapping.of(self.module.source.path)
@@ -209,9 +215,10 @@ class HelperFunction:
         )
         self._kinds = dict.fromkeys(self._names, CONSTANT)
         self._statements, self._scope, self._is_shared = self._read()
-        self.body, self.written = None, ""
+        self.body: Any = None
+        self.written = ""
 
-    def _read(self):
+    def _read(self) -> Any:
         """The statements, the node that names the scope around all, and if it is entered again."""
         statements = list(self.function.body)
         if ast.get_docstring(self.function):
@@ -226,7 +233,7 @@ class HelperFunction:
 
     # Its arguments.
 
-    def learn(self, call, caller):
+    def learn(self, call: Any, caller: Any) -> Any:
         """Notes what the arguments of a call are; True if that is news."""
         before = dict(self._kinds)
         for name, node in arguments(call, self._names).items():
@@ -238,19 +245,19 @@ class HelperFunction:
                 self._kinds[name] = TENSOR
         return before != self._kinds
 
-    def _makes(self, node):
+    def _makes(self, node: Any) -> bool:
         calls = (n for n in ast.walk(node) if isinstance(n, ast.Call))
         return any(self.helpers.makes_weights(call) for call in calls)
 
-    def _of(self, kind):
+    def _of(self, kind: Any) -> Any:
         return [name for name, known in self._kinds.items() if known == kind]
 
-    def constants_of(self, call):
+    def constants_of(self, call: Any) -> Any:
         """The arguments of a call that go to `__init__`."""
         given = arguments(call, self._names)
         return [node for name, node in given.items() if self._kinds.get(name) == CONSTANT]
 
-    def make_body(self):
+    def make_body(self) -> Any:
         """The statements, with what is known of the arguments."""
         parts = ModelFnParts(forward=self._statements, own_scope=self._scope)
         parts.modes = {statement: {"train"} for statement in self._statements}
@@ -262,7 +269,7 @@ class HelperFunction:
 
     # The function.
 
-    def _is_maker(self):
+    def _is_maker(self) -> Any:
         """True if it returns what one layer makes of its argument."""
         (last,) = self._statements[-1:]
         call = getattr(last, "value", None)
@@ -276,7 +283,7 @@ class HelperFunction:
         is_one = len(tensors) == 1 and isinstance(of_one[0], ast.Name) and takes == {*tensors}
         return isinstance(last, ast.Return) and name.startswith(_OF_LAYER) and is_one
 
-    def write(self):
+    def write(self) -> None:
         """Writes the class, or the function that returns a layer."""
         body, name = self.body, self.function.name
         lines = [line for _, written in body._statements() for line in written]
@@ -286,11 +293,11 @@ class HelperFunction:
         taken = [n for n in self._of(CONSTANT) if n != named]
         if self._is_maker():
             made = next(iter(body.layers.made.values()))
-            head = [f"def {name}({', '.join(self._signature(taken))}):"]
+            head = f"def {name}({', '.join(self._signature(taken))}):"
             lines = body._block(
                 [*self._doc(), *body._constants_of([made]), f"return {made}"], "    "
             )
-            self.written = "\n".join([*wrapped_head(head[0], body.limit), *lines]) + "\n"
+            self.written = "\n".join([*wrapped_head(head, body.limit), *lines]) + "\n"
             return
         takes = self._signature(self._of(TENSOR))
         trains = self._of(TRAINING) or any("training" in line for line in lines)
@@ -310,11 +317,11 @@ class HelperFunction:
         ]
         self.written = "\n".join(text) + "\n"
 
-    def _doc(self):
+    def _doc(self) -> Any:
         written = ast.get_docstring(self.function)
         return [f'"""{written.splitlines()[0]}"""'] if written else []
 
-    def _signature(self, names):
+    def _signature(self, names: Any) -> Any:
         return [
             f"{name}={joined(self.module.written(self._defaults[name]))}"
             if name in self._defaults
@@ -322,13 +329,13 @@ class HelperFunction:
             for name in names
         ]
 
-    def class_name(self):
+    def class_name(self) -> str:
         """The name of the class: `ResidualBlock`."""
         return "".join(word.capitalize() for word in self.function.name.split("_") if word)
 
     # A call of it.
 
-    def text(self, call, caller, rewriter):
+    def text(self, call: Any, caller: Any, rewriter: Any) -> str:
         """The call of the layer that takes its place."""
         given = arguments(call, self._names)
         inside = [
@@ -344,7 +351,7 @@ class HelperFunction:
         _, called = self._placed(call, given, caller)
         return f"{called}({', '.join(inside)})"
 
-    def _placed(self, call, given, caller):
+    def _placed(self, call: Any, given: Any, caller: Any) -> Any:
         layers, scope = caller.layers, self._scope
         own = []
         if isinstance(scope, ast.Name) and scope.id in given:
@@ -365,7 +372,7 @@ class HelperFunction:
         new = self.function.name if self._is_maker() else self.class_name()
         function = self.helpers.new_names.spelled(call.func, new)
 
-        def make(name):
+        def make(name: Any) -> str:
             inside = [one for one in (constants, f"name={name}" if name else "") if one]
             return f"{function}({', '.join(inside)})"
 
@@ -373,7 +380,7 @@ class HelperFunction:
         if not self._is_maker() and not own and any(not isinstance(p, ast.Constant) for p in parts):
             base = self.function.name
 
-        def place():
+        def place() -> Any:
             return layers.place(
                 call, parts or [], base, make, plural="{}_layers" if self._is_maker() else "{}s"
             )
@@ -384,7 +391,7 @@ class HelperFunction:
         return place()
 
 
-def wrapped_head(line, limit):
+def wrapped_head(line: Any, limit: Any) -> Any:
     """The lines of a `def`."""
     if len(line) <= limit:
         return [line]
@@ -393,5 +400,5 @@ def wrapped_head(line, limit):
     return [f"{name}(", f"{indent}    {rest.removesuffix('):')}", f"{indent}):"]
 
 
-def _is_mode(node):
+def _is_mode(node: Any) -> Any:
     return isinstance(node, ast.Name) and node.id == "mode"

@@ -6,12 +6,16 @@
 The gates of Keras's layers are in another order than TensorFlow 1's.
 """
 
+from __future__ import annotations
+
 import ast
+from typing import Any
 
 from estimator2strategy.tools.migrate.codemods.layers_to_keras import ROWS
 from estimator2strategy.tools.migrate.model_class import values
 from estimator2strategy.tools.migrate.model_class.placing import Placing, base_of, snake
 from estimator2strategy.tools.migrate.model_class.rewriting import StaysError, arguments
+from estimator2strategy.tools.migrate.module import Module
 
 _UNROLL = "tf.nn.dynamic_rnn"
 _UNROLL_ARGUMENTS = (
@@ -49,12 +53,12 @@ class Recurrent:
         body: The `Body`.
     """
 
-    def __init__(self, body):
+    def __init__(self, body: Any):
         self._body, self._module = body, body.module
-        self._cells = {}  # name -> the call that makes it
-        self._states = {}  # name of a state -> the names of its parts: c, h
+        self._cells: dict[Any, Any] = {}
+        self._states: dict[Any, Any] = {}
 
-    def is_cell(self, statement):
+    def is_cell(self, statement: Any) -> bool:
         """Notes `cell = LSTMCell(...)`; True if that is what the statement is."""
         call = getattr(statement, "value", None)
         kind = self._kind(call)
@@ -67,14 +71,14 @@ class Recurrent:
         self._cells[statement.targets[0].id] = call
         return True
 
-    def _kind(self, call):
+    def _kind(self, call: Any) -> Any:
         name = self._body.reading.called(call) or ""
         for module in _MODULES:
             if name.startswith(module) and name.endswith(("Cell", "Wrapper")):
                 return name.removeprefix(module)
         return None
 
-    def lines(self, statement, rewriter):
+    def lines(self, statement: Any, rewriter: Any) -> Any:
         """The line of `outputs, state = tf.nn.dynamic_rnn(...)`; None for another statement."""
         call = getattr(statement, "value", None)
         if self._body.reading.called(call) != _UNROLL:
@@ -110,7 +114,7 @@ class Recurrent:
         last = parts["c"] if "c" in reads else "_"
         return [f"{first}, {parts['h']}, {last} = {called}({inputs})"]
 
-    def _layer(self, call, cell, has_outputs, has_state, is_masked):
+    def _layer(self, call: Any, cell: Any, has_outputs: Any, has_state: Any, is_masked: Any) -> Any:
         """Places the layer; returns the text that is called."""
         layers = self._body.layers
         kind, known = _CELLS[self._kind(cell)]
@@ -140,9 +144,10 @@ class Recurrent:
         layers.notes[attribute] = _NOTE
         return called
 
-    def _reads(self, state):
+    def _reads(self, state: Any) -> Any:
         """The parts of a state that are read."""
         found = set()
+        node: Any
         for node in ast.walk(self._body.function):
             is_state = isinstance(node, ast.Name) and node.id == state
             if is_state and isinstance(node.ctx, ast.Load):
@@ -152,11 +157,11 @@ class Recurrent:
         self._only_h = found == {"h"}
         return found
 
-    def _is_read(self, name):
+    def _is_read(self, name: Any) -> bool:
         nodes = (n for n in ast.walk(self._body.function) if isinstance(n, ast.Name))
         return any(n.id == name and isinstance(n.ctx, ast.Load) for n in nodes)
 
-    def rule(self, node, rewriter):
+    def rule(self, node: Any, rewriter: Any) -> Any:
         """The name of a part of a state."""
         value = getattr(node, "value", None)
         if isinstance(value, ast.Name) and value.id in self._states:
@@ -165,7 +170,7 @@ class Recurrent:
         return None
 
 
-def _part(name):
+def _part(name: Any) -> Any:
     """ "h" for `state.h` and `state[1]`, "c" for the others; None for all of it."""
     outer = name.parent
     if isinstance(outer, ast.Attribute) and outer.attr in _STATES:
@@ -197,12 +202,12 @@ class Layers(Placing):
         looks_up: True if a layer looks up rows of a table.
     """
 
-    def __init__(self, module, body):
+    def __init__(self, module: Module, body: Any):
         super().__init__(module, body)
         self.is_regularized = self.looks_up = False
-        self._tables = {}  # name of a table -> its attribute
+        self._tables: dict[Any, Any] = {}
 
-    def rule(self, node, rewriter):
+    def rule(self, node: Any, rewriter: Any) -> Any:
         """The call of a layer, for that of a function of tf.layers, or of a layer that it makes."""
         if not isinstance(node, ast.Call):
             return None
@@ -230,7 +235,7 @@ class Layers(Placing):
             raise StaysError(node, f"write {name} as a layer of Keras first")
         return None
 
-    def _function(self, call, keras, known, rewriter):
+    def _function(self, call: Any, keras: Any, known: Any, rewriter: Any) -> Any:
         given = arguments(call, ("inputs", *known))
         inputs = [given.pop("inputs")]
         training = given.pop("training", None)
@@ -239,7 +244,7 @@ class Layers(Placing):
             training = ast.Constant(False)
         return self._text(call, keras, (), made, inputs, training, rewriter)
 
-    def _layer_norm(self, call, rewriter):
+    def _layer_norm(self, call: Any, rewriter: Any) -> Any:
         given = arguments(call, ("inputs", "center", "scale", "activation_fn"))
         inputs, axis = given.pop("inputs"), given.pop("begin_norm_axis", None)
         given.pop("begin_params_axis", None)
@@ -253,7 +258,7 @@ class Layers(Placing):
             made["name"] = given["scope"]
         return self._text(call, "layers.LayerNormalization", (), made, [inputs], None, rewriter)
 
-    def _called(self, call, inner, keras, known, rewriter):
+    def _called(self, call: Any, inner: Any, keras: Any, known: Any, rewriter: Any) -> Any:
         """`Layer(...)(x, training=t)`."""
         made = arguments(inner, known) if known else {k.arg: k.value for k in inner.keywords}
         if None in made:
@@ -264,11 +269,21 @@ class Layers(Placing):
         made = _without_gone(call, made)
         return self._text(call, keras, positional, made, call.args, training, rewriter, others)
 
-    def _text(self, call, keras, positional, made, inputs, training, rewriter, others=()):
+    def _text(
+        self,
+        call: Any,
+        keras: Any,
+        positional: Any,
+        made: Any,
+        inputs: Any,
+        training: Any,
+        rewriter: Any,
+        others: Any = (),
+    ) -> str:
         inside = [rewriter.text(node) for node in inputs]
         inside += [f"{k.arg}={rewriter.text(k.value)}" for k in others]
         if isinstance(training, ast.Constant):
-            inside.append(f"training={training.value}")
+            inside.append(f"training={training.value!s}")
         elif training is not None:
             inside.append(f"training={rewriter.text(training)}")
         name = made.pop("name", None)
@@ -283,7 +298,7 @@ class Layers(Placing):
         self.looks_up |= keras == "layers.Embedding"
         is_plain = keras in _WITHOUT_WEIGHTS
 
-        def make(text):
+        def make(text: Any) -> str:
             is_named = text and (name is not None or not is_plain)
             named = [f"name={text}"] if is_named else []
             return f"keras.{keras}({', '.join([*written, *named])})"
@@ -302,7 +317,7 @@ class Layers(Placing):
             self.notes[attribute] = _OF_IMAGES
         return f"{called}({', '.join(inside)})"
 
-    def _has_convolutions(self):
+    def _has_convolutions(self) -> bool:
         known = ("tf.layers.conv", "tf.layers.Conv", "tf.keras.layers.Conv")
         return any(
             (self._module.name(call.node.func, call.scope) or "").startswith(known)
@@ -311,7 +326,7 @@ class Layers(Placing):
 
     # Variables.
 
-    def variable(self, statement, rewriter, reads):
+    def variable(self, statement: Any, rewriter: Any, reads: Any) -> Any:
         """Notes `table = tf.get_variable(...)`; True if that is what the statement is."""
         call, target = statement.value, statement.targets[0]
         known = ("name", "shape", "dtype", "initializer", "regularizer", "trainable")
@@ -348,11 +363,11 @@ class Layers(Placing):
             self._tables[target.id] = attribute
         return target.id, attribute
 
-    def is_table(self, name):
+    def is_table(self, name: Any) -> Any:
         return name in self._tables
 
     @staticmethod
-    def _is_lookup(node, rewriter):
+    def _is_lookup(node: Any, rewriter: Any) -> Any:
         call = node.parent
         return rewriter.called(call) in values.LOOKUPS and call.args[:1] == [node]
 
@@ -361,7 +376,7 @@ class Layers(Placing):
 _OF_IMAGES = "# TF 1's moving variance of images has a factor n / (n - 1)."
 
 
-def _without_gone(call, given):
+def _without_gone(call: Any, given: Any) -> Any:
     """The arguments of a layer that Keras 3 has."""
     for name in _MISSED:
         node = given.get(name)
@@ -370,7 +385,7 @@ def _without_gone(call, given):
     return {name: node for name, node in given.items() if name not in _GONE}
 
 
-def _first(made, keras):
+def _first(made: Any, keras: Any) -> Any:
     """Takes the arguments that come first, and need no name, out of a dict."""
     if keras == "layers.BatchNormalization":
         return []
@@ -382,5 +397,5 @@ def _first(made, keras):
     return [made.pop(name) for name in names_of]
 
 
-def _listed(options):
+def _listed(options: Any) -> str:
     return ", ".join(f"{name}={value}" for name, value in options.items())

@@ -1,15 +1,20 @@
 """The calls of a KerasLoop as those of a `keras.Model`: `compile`, `fit`, `evaluate`, an export."""
 
+from __future__ import annotations
+
 import ast
+from collections.abc import Iterator
+from typing import Any
 
 from estimator2strategy.tools.migrate.model_class import optimizer_code, wrapping
 from estimator2strategy.tools.migrate.model_class.rewriting import Rewriter, StaysError, arguments
 from estimator2strategy.tools.migrate.model_class.wrapping import joined, wrapped
+from estimator2strategy.tools.migrate.module import Module, parent_of
 
 _RECEIVERS = ("ServingInputReceiver", "TensorServingInputReceiver")
 
 
-def changes(program, named):
+def changes(program: Any, named: Any) -> Iterator[Any]:
     """Yields the changes of a receiver function: placeholders become specs, the receiver a dict.
 
     Args:
@@ -41,7 +46,7 @@ def changes(program, named):
             raise StaysError(node, "compute this in the model: an export of Keras is that alone")
 
 
-def _spec(module, node):
+def _spec(module: Module, node: Any) -> str:
     given = arguments(node, ("dtype", "shape", "name"))
     shape = module.written(given["shape"]) if "shape" in given else "None"
     more = f", name={module.written(given['name'])}" if "name" in given else ""
@@ -72,44 +77,44 @@ class Specs:
         statements: The statements that make the specs and exporters.
     """
 
-    def __init__(self, module, call):
+    def __init__(self, module: Module, call: Any):
         self._module, self._call = module, call
         given = arguments(call.node, ("train_spec", "eval_spec"))
-        self.statements = []
+        self.statements: list[Any] = []
         self.train = self._spec(given["train_spec"], _TRAIN)
         self.evaluation = self._spec(given["eval_spec"], _EVAL)
         self.evaluation.setdefault("steps", _STEPS)
         self.exporters = [self._exporter(one) for one in self._listed()]
 
-    def _spec(self, node, names):
+    def _spec(self, node: Any, names: Any) -> Any:
         if isinstance(node, ast.Name):
             values = self._call.scope.bindings.get(node.id, ())
             value = values[0] if len(values) == 1 else None
             if not isinstance(value, ast.Call):
                 raise StaysError(self._call.node, f"make {node.id} in one statement here")
-            self.statements.append(value.parent)
+            self.statements.append(parent_of(value))
             node = value
         if not isinstance(node, ast.Call) or not ast.unparse(node.func).endswith("Spec"):
             raise StaysError(self._call.node, "make its specs in statements here")
         return arguments(node, names)
 
-    def _listed(self):
+    def _listed(self) -> Any:
         """The nodes of the exporters."""
         node = self._value(self.evaluation.get("exporters"))
         if node is None or getattr(node, "value", self) is None:
             return []
         return node.elts if isinstance(node, (ast.List, ast.Tuple)) else [node]
 
-    def _value(self, node):
+    def _value(self, node: Any) -> Any:
         """The value that a name is assigned, whose statement goes; another node as it is."""
         values = self._call.scope.bindings.get(getattr(node, "id", None), ())
         if len(values) != 1 or not isinstance(values[0], ast.expr):
             return node
-        if values[0].parent not in self.statements:
-            self.statements.append(values[0].parent)
+        if parent_of(values[0]) not in self.statements:
+            self.statements.append(parent_of(values[0]))
         return values[0]
 
-    def _exporter(self, node):
+    def _exporter(self, node: Any) -> Any:
         call = self._value(node)
         kind = ast.unparse(call.func).rpartition(".")[2] if isinstance(call, ast.Call) else ""
         if kind not in _EXPORTERS:
@@ -124,7 +129,7 @@ class Specs:
             raise StaysError(call, "give this exporter a serving_input_receiver_fn")
         return kind, given.get("name"), given["receiver"]
 
-    def is_endless(self):
+    def is_endless(self) -> bool:
         """True if the evaluation ends with its data."""
         steps = self.evaluation["steps"]
         return isinstance(steps, ast.Constant) and steps.value is None
@@ -218,7 +223,7 @@ def export_if_best(model, folder, inputs, loss):
 '''
 
 
-def uses_tpu(made):
+def uses_tpu(made: Any) -> bool:
     """True for the call of a loop that may train on a TPU."""
     use_tpu = made.argument("use_tpu", _LOOP_ARGUMENTS.index("use_tpu"))
     return use_tpu is not None and bool(getattr(use_tpu, "value", True))
@@ -239,12 +244,14 @@ class LoopCalls:
         gone: Names of functions and classes that nothing reads any more.
     """
 
-    def __init__(self, module, made, model_class, new_names):
+    def __init__(self, module: Module, made: Any, model_class: Any, new_names: Any):
         self.module, self.made, self._class = module, made, model_class
         self.limit = wrapping.of(module.source.path)
         self._new_names = new_names
-        self.helpers, self.imports, self.receivers = [], [], []
-        self._gone = []  # statements that make specs
+        self.helpers: list[Any] = []
+        self.imports: list[Any] = []
+        self.receivers: list[Any] = []
+        self._gone: list[Any] = []
         self._rewriter = Rewriter(module, ())
         parent = made.node.parent
         if not isinstance(parent, ast.Assign) or not isinstance(parent.targets[0], ast.Name):
@@ -255,17 +262,17 @@ class LoopCalls:
         self._config, self._config_statement = self._options()
         self.model = module.free("model", "keras_model") if made.scope.find("model") else "model"
 
-    def _options(self):
+    def _options(self) -> Any:
         """The options of the RunConfig, and the statement that makes it."""
         node, statement = self._given.get("config"), None
         if isinstance(node, ast.Name):
             found = self.made.scope.find(node.id)
-            values = found.bindings.get(node.id, ()) if found else ()
+            values: Any = found.bindings.get(node.id, ()) if found else ()
             if len(values) != 1 or not isinstance(values[0], ast.Call):
                 raise StaysError(
                     self.made.node, "its config is made in a way that is not understood"
                 )
-            statement, node = values[0].parent, values[0]
+            statement, node = parent_of(values[0]), values[0]
         if node is None or (isinstance(node, ast.Constant) and node.value is None):
             return {}, None
         if not isinstance(node, ast.Call) or not ast.unparse(node.func).endswith("RunConfig"):
@@ -276,13 +283,13 @@ class LoopCalls:
             raise StaysError(node, f"fit has nothing for {', '.join(sorted(unknown))}")
         return options, statement
 
-    def changes(self):
+    def changes(self) -> Iterator[Any]:
         """Yields the changes of the statements around the loop."""
         if self._config_statement is not None:
             yield self.module.replace_statement(self._config_statement, "")
         yield self._made()
         for call in self.module.source.calls:
-            function = call.node.func
+            function: Any = call.node.func
             is_method = isinstance(function, ast.Attribute) and isinstance(function.value, ast.Name)
             if is_method and function.value.id == self._bound:
                 yield self._replaced(call)
@@ -290,20 +297,20 @@ class LoopCalls:
             yield self.module.replace_statement(statement, "")
         self._check_uses()
 
-    def _check_uses(self):
+    def _check_uses(self) -> None:
         for node, scope in self.module.source.chains:
             root = node
             while isinstance(root, ast.Attribute):
                 root = root.value
             if isinstance(root, ast.Name) and root.id == self._bound:
-                is_call = isinstance(node.parent, ast.Call) and node.parent.func is node
+                is_call = isinstance(parent_of(node), ast.Call) and parent_of(node).func is node
                 if not is_call and scope is self.made.scope:
                     raise StaysError(node, "this reads the loop in a way that a model has not")
 
-    def _text(self, node):
+    def _text(self, node: Any) -> Any:
         return joined(self.module.written(node))
 
-    def _made(self):
+    def _made(self) -> Any:
         statement = self.made.node.parent
         params = self._text(self._given["params"]) if "params" in self._given else "None"
         lines = []
@@ -329,7 +336,7 @@ class LoopCalls:
             statement, self._wrapped(lines, statement), is_dedented=True
         )
 
-    def _in_scope(self, lines):
+    def _in_scope(self, lines: Any) -> Any:
         """The lines in the scope of a TPU's strategy."""
         self.helpers.append(optimizer_code.STRATEGY)
         cluster = f", {self._text(self._config['cluster'])}" if "cluster" in self._config else ""
@@ -337,13 +344,13 @@ class LoopCalls:
         head = f"with make_strategy({use_tpu}{cluster}).scope():"
         return [head, *(f"    {line}" for line in lines)]
 
-    def _wrapped(self, lines, statement):
+    def _wrapped(self, lines: Any, statement: Any) -> str:
         """Lines for the place of a statement."""
         indent = " " * statement.col_offset
         found = (one for line in lines for one in wrapped(line, self.limit, indent))
         return "\n".join(line.removeprefix(indent) for line in found)
 
-    def _replaced(self, call):
+    def _replaced(self, call: Any) -> Any:
         """The change for a method of the loop."""
         kinds = {"train": self._train, "evaluate": self._evaluate, "predict": self._predict}
         kinds |= dict.fromkeys(_EXPORTS, self._export)
@@ -359,7 +366,7 @@ class LoopCalls:
             return self.module.replace_statement(statement, text, is_dedented=True)
         return self.module.replace(node, text)
 
-    def _data(self, node, mode):
+    def _data(self, node: Any, mode: Any) -> Any:
         """The call of an input_fn."""
         if isinstance(node, ast.Lambda) and not node.args.args:
             return self._text(node.body)
@@ -380,7 +387,7 @@ class LoopCalls:
             given.append(params)
         return f"{self._text(node)}({', '.join(given)})"
 
-    def _train_and_evaluate(self, call):
+    def _train_and_evaluate(self, call: Any) -> Any:
         """Training, and then an evaluation."""
         specs = Specs(self.module, call)
         statement = self.module.statement(call.node)
@@ -399,7 +406,7 @@ class LoopCalls:
         text = self._wrapped([train, note, evaluate, *exports], statement)
         return self.module.replace_statement(statement, text, is_dedented=True)
 
-    def _exporter(self, kind, name, receiver):
+    def _exporter(self, kind: Any, name: Any, receiver: Any) -> Any:
         """The export in the place of an exporter, behind the evaluation."""
         name = '"best_exporter"' if name is None else self._text(name)
         folder = f'os.path.join({self._text(self._folder())}, "export", {name})'
@@ -410,11 +417,11 @@ class LoopCalls:
         best = self._helper(EXPORT_IF_BEST.replace("    export(", f"    {export}("), "os")
         return f'{best}({given.removesuffix(")")}, results["loss"])'
 
-    def _train(self, node):
+    def _train(self, node: Any) -> Any:
         given = arguments(node, ("input_fn", "callbacks", "steps", "max_steps"))
         return node, self._training(node, given)
 
-    def _training(self, node, given):
+    def _training(self, node: Any, given: Any) -> str:
         """The call of `train`."""
         data = self._data(given["input_fn"], "train")
         steps = given.get("max_steps") or given.get("steps")
@@ -441,7 +448,7 @@ class LoopCalls:
         folder, steps = self._text(self._folder()), self._text(steps)
         return f"{train}({self.model}, {data}, {steps}, {folder}{more})"
 
-    def _helper(self, text, *imports):
+    def _helper(self, text: Any, *imports: Any) -> Any:
         """The name of a function that the calls need; the file gets its text, and these imports."""
         name = text.partition("def ")[2].partition("(")[0]
         free = self.module.free(name, f"{name}_model")
@@ -451,16 +458,16 @@ class LoopCalls:
             self.imports += imports
         return free
 
-    def _folder(self):
+    def _folder(self) -> Any:
         folder = self._given.get("model_dir") or self._config.get("model_dir")
         if folder is None:
             raise StaysError(self.made.node, "give it a model_dir")
         return folder
 
-    def _option(self, name, default):
+    def _option(self, name: Any, default: Any) -> Any:
         return self._text(self._config[name]) if name in self._config else default
 
-    def _evaluate(self, node):
+    def _evaluate(self, node: Any) -> Any:
         given = arguments(node, ("input_fn", "steps", "callbacks", "checkpoint_path", "name"))
         if "checkpoint_path" in given:
             raise StaysError(node, "load the weights of the checkpoint before evaluate")
@@ -468,7 +475,7 @@ class LoopCalls:
         steps = f", steps={self._text(given['steps'])}" if "steps" in given else ""
         return node, f"{self.model}.evaluate({data}{steps}, verbose=0, return_dict=True)"
 
-    def _predict(self, node):
+    def _predict(self, node: Any) -> Any:
         given = arguments(node, ("input_fn", "predict_keys", "callbacks", "checkpoint_path"))
         if set(given) - {"input_fn"}:
             raise StaysError(node, "take the predictions of all keys, with the weights as they are")
@@ -476,7 +483,7 @@ class LoopCalls:
         predict = self._helper(PREDICT, "keras")
         return node, f"{predict}({self.model}, {data})"
 
-    def _export(self, node):
+    def _export(self, node: Any) -> Any:
         given = arguments(node, ("folder", "receiver"))
         receiver = given.get("receiver") or given.get("serving_input_receiver_fn")
         if set(given) - {"folder", "receiver", "serving_input_receiver_fn", "export_dir_base"}:
@@ -484,10 +491,10 @@ class LoopCalls:
         folder = self._text(given.get("folder") or given["export_dir_base"])
         outer = node.parent
         if isinstance(outer, ast.Attribute) and outer.attr == "decode":
-            node = outer.parent  # the path is a string already
+            node = parent_of(outer)  # the path is a string already
         return node, self._export_of(receiver, folder)
 
-    def _export_of(self, receiver, folder):
+    def _export_of(self, receiver: Any, folder: Any) -> str:
         """The call of `export`."""
         if not isinstance(receiver, (ast.Name, ast.Attribute)):
             raise StaysError(receiver or self.made.node, "name the serving_input_receiver_fn")

@@ -1,7 +1,10 @@
 """The text of the `keras.Model`, and of its optimizer, that take the place of a model_fn."""
 
+from __future__ import annotations
+
 import ast
 import re
+from typing import Any
 
 from estimator2strategy.tools.migrate.model_class import model_fn_parts, optimizer_code, values
 from estimator2strategy.tools.migrate.model_class.body import Body
@@ -15,6 +18,7 @@ from estimator2strategy.tools.migrate.model_class.model_fn_parts import (
 from estimator2strategy.tools.migrate.model_class.optimizer_code import OptimizerCode
 from estimator2strategy.tools.migrate.model_class.rewriting import Rewriter, StaysError, arguments
 from estimator2strategy.tools.migrate.model_class.wrapping import joined
+from estimator2strategy.tools.migrate.module import Module
 
 # tf.summary writes in TensorFlow's graphs alone.
 _SUMMARIES = 'if training and keras.backend.backend() == "tensorflow":'
@@ -30,7 +34,17 @@ class ModelClass(Body):
         limit: The longest line.
     """
 
-    def __init__(self, module, function, parts, name, limit, helpers, *, is_on_cores=False):
+    def __init__(
+        self,
+        module: Module,
+        function: Any,
+        parts: Any,
+        name: Any,
+        limit: Any,
+        helpers: Any,
+        *,
+        is_on_cores: Any = False,
+    ):
         self.name, self._is_on_cores = name, is_on_cores
         self.takes = {argument.arg for argument in function.args.args}
         super().__init__(
@@ -38,15 +52,15 @@ class ModelClass(Body):
             tensors={"features", "labels"}, constants=self.takes & {"params"},
         )  # fmt: skip
         self._forward_names = set().union(*map(writes_of, self.parts.forward), set())
-        self._metrics = {}  # name -> attribute
+        self._metrics: dict[Any, Any] = {}
         spec = self.parts.specs.get("eval")
         given = arguments(spec, SPEC) if spec else {}
         self.eval_metrics = EvalMetrics(module, function, given.get("eval_metrics"))
         self.several = None  # optimizers
         self.served = ""  # what an export takes of the outputs; all of them
-        self.functions = {}  # texts of functions that it calls
+        self.functions: dict[Any, Any] = {}
 
-    def text(self):
+    def text(self) -> Any:
         """The class, the optimizer, and what they need above them."""
         forward = self._forward()
         code = OptimizerCode(self)
@@ -78,7 +92,7 @@ class ModelClass(Body):
         above = "".join(f"{one}\n\n" for one in dict.fromkeys([*self.functions, *code.above]))
         return above + "\n".join(lines) + "\n\n\n" + "\n".join(optimizer) + "\n"
 
-    def _loss_methods(self, lines):
+    def _loss_methods(self, lines: Any) -> Any:
         head = "    def compute_loss(self, x, y, y_pred, sample_weight=None, training=True):"
         if not self.several:
             return [head, *self._block(lines)]
@@ -86,7 +100,7 @@ class ModelClass(Body):
         total = "return self.compute_losses(x, y, y_pred, training)[0]"
         return [of_all, *self._block(lines), "", head, *self._block([total])]
 
-    def _docstring(self):
+    def _docstring(self) -> str:
         written = ast.get_docstring(self.function)
         if not written:
             return f'"""The model of `{self.function.name}`."""'
@@ -94,7 +108,7 @@ class ModelClass(Body):
 
     # The parts of the class.
 
-    def _forward(self):
+    def _forward(self) -> Any:
         lines, guarded = [], False
         for statement, written in self._statements():
             if self.parts.modes[statement] == {"train"} and "infer" in self.parts.specs:
@@ -107,7 +121,7 @@ class ModelClass(Body):
         lines.append(f"return {self._outputs()}")
         return lines
 
-    def _outputs(self):
+    def _outputs(self) -> Any:
         """What `call` returns: the predictions, and what the loss and the metrics read besides."""
         spec = self.parts.specs.get("infer") or self.parts.specs.get("eval")
         given = arguments(spec, SPEC) if spec else {}
@@ -149,7 +163,7 @@ class ModelClass(Body):
             return f"{{{text[1:-1].strip().rstrip(',')}, {items}}}"
         return f"{{**{text}, {items}}}"
 
-    def _served(self, predictions, dictionary):
+    def _served(self, predictions: Any, dictionary: Any) -> Any:
         """The text of the predictions, in `outputs` that have more."""
         if dictionary is None:
             return f'outputs["{predictions.id}"]' if isinstance(predictions, ast.Name) else ""
@@ -157,7 +171,7 @@ class ModelClass(Body):
         comma = "," if len(dictionary.keys) == 1 else ""
         return f"{{name: outputs[name] for name in ({keys}{comma})}}"
 
-    def _dictionary(self, predictions):
+    def _dictionary(self, predictions: Any) -> Any:
         """The dict display that the predictions are, or are assigned."""
         if isinstance(predictions, ast.Name):
             for statement in self.parts.forward:
@@ -165,7 +179,7 @@ class ModelClass(Body):
                     return statement.value if isinstance(statement.value, ast.Dict) else None
         return predictions if isinstance(predictions, ast.Dict) else None
 
-    def _prelude(self, lines, also=()):
+    def _prelude(self, lines: Any, also: Any = ()) -> Any:
         """The assignments by which statements read what Keras hands to a method."""
         read = set().union(*(names_in(line) for line in lines), also)
         pairs = [("features", "x"), ("labels", "y"), *sorted(self._found.items())]
@@ -177,7 +191,7 @@ class ModelClass(Body):
             return [f"{', '.join(left)} = {', '.join(right)}"]
         return [f"{name} = {source}" for name, source in wanted]
 
-    def _loss(self):
+    def _loss(self) -> Any:
         spec = self.parts.specs.get("train") or self.parts.specs.get("eval")
         value = spec and arguments(spec, SPEC).get("loss")
         if value is None:
@@ -205,21 +219,23 @@ class ModelClass(Body):
             lines = optimizer_code.divided(lines)
         return [*self._prelude(lines), *lines]
 
-    def _adds_loss(self, node):
+    def _adds_loss(self, node: Any) -> Any:
         """True for a call that adds to the total loss."""
         return (self._called.called(node) or "").startswith("tf.losses.")
 
-    def _summary(self, statement):
+    def _summary(self, statement: Any) -> Any:
         rates = set().union(*map(writes_of, self.parts.optimizer), set())
 
-        def rate(node, rewriter):
+        def rate(node: Any, rewriter: Any) -> Any:
             is_rate = isinstance(node, ast.Name) and node.id in rates
             return "self.optimizer.learning_rate" if is_rate else None
 
         return self._written(statement, Rewriter(self.module, (rate, *self._called.rules)))
 
-    def _metric_updates(self):
-        makers, updates, results = [], [], {}
+    def _metric_updates(self) -> Any:
+        makers: list[Any] = []
+        updates: list[Any] = []
+        results: dict[Any, Any] = {}
         rules = (self.eval_metrics.rule, self._metric, *self._called.rules)
         rewriter = Rewriter(self.module, rules)
         for statement in (*self.parts.metrics, *self.eval_metrics.statements):
@@ -228,8 +244,8 @@ class ModelClass(Body):
             if name.startswith("tf.metrics."):
                 raise StaysError(statement, f"write {name} as a Keras metric first (stage 3)")
             if isinstance(statement, ast.Assign) and name.startswith("tf.keras.metrics."):
-                target = statement.targets[0].id
-                self._metrics[target] = target
+                target: Any = statement.targets[0]
+                self._metrics[target.id] = target.id
                 text = re.sub(r"name='(\w+)'", r'name="\1"', joined(self._called.text(call)))
                 makers.append(f"self.{target} = {text}")
             elif isinstance(statement, ast.Assign) and isinstance(call, ast.Dict):
@@ -257,9 +273,9 @@ class ModelClass(Body):
         returned = f"return {{{', '.join(pairs)}}}"
         return [*self._prelude(updates), *updates, returned]
 
-    def _slice(self, needed):
+    def _slice(self, needed: Any) -> Any:
         """The statements of the loss that metrics need."""
-        kept = []
+        kept: list[Any] = []
         for statement in reversed(self.parts.loss):
             if writes_of(statement) & needed:
                 needed |= reads_of(statement)
@@ -267,26 +283,26 @@ class ModelClass(Body):
         losses = _Losses(self)
         return [line for statement in kept for line in losses.written(statement)]
 
-    def _metric(self, node, rewriter):
+    def _metric(self, node: Any, rewriter: Any) -> Any:
         is_metric = isinstance(node, ast.Name) and node.id in self._metrics
         return f"self.{self._metrics[node.id]}" if is_metric else None
 
-    def _entries(self, node):
-        found = {}
+    def _entries(self, node: Any) -> Any:
+        found: dict[Any, Any] = {}
         for key, value in zip(node.keys, node.values, strict=True):
             found |= self._entry(key, value)
         return found
 
-    def _entry(self, key, value):
+    def _entry(self, key: Any, value: Any) -> Any:
         if not isinstance(value, ast.Name) or value.id not in self._metrics:
             raise StaysError(value, "write this as a Keras metric first (stage 3)")
         return {self.module.written(key): f"self.{self._metrics[value.id]}.result()"}
 
-    def is_regularized(self):
+    def is_regularized(self) -> Any:
         """True if a layer adds losses."""
         return self.layers.is_regularized or self.helpers.is_regularized()
 
-    def is_looking_up(self):
+    def is_looking_up(self) -> Any:
         """True if a layer looks up rows of a table."""
         return self.layers.looks_up or self.helpers.looks_up()
 
@@ -294,13 +310,14 @@ class ModelClass(Body):
 class _Losses:
     """Statements of the loss, with losses of Keras for those of tf.losses."""
 
-    def __init__(self, model):
-        self._model, self._added = model, []
+    def __init__(self, model: Any):
+        self._model = model
+        self._added: list[Any] = []
         self.rewriter = Rewriter(
             model.module, (self._total, self._of_tf_losses, *model._called.rules)
         )
 
-    def written(self, statement):
+    def written(self, statement: Any) -> Any:
         model = self._model
         if isinstance(statement, ast.Expr) and self._kind(statement.value):
             name = self._kind(statement.value).removeprefix("sparse_")
@@ -309,15 +326,16 @@ class _Losses:
             return [*comments, f"{name} = {joined(self.rewriter.text(statement.value))}"]
         lines = model._written(statement, self.rewriter)
         if isinstance(statement, ast.Assign) and self._kind(statement.value):
-            self._added.append(statement.targets[0].id)
+            target: Any = statement.targets[0]
+            self._added.append(target.id)
         return lines
 
-    def _kind(self, node):
+    def _kind(self, node: Any) -> Any:
         name = self.rewriter.called(node) or ""
         kind = name.removeprefix("tf.losses.")
         return kind if name.startswith("tf.losses.") and kind in values.LOSSES else None
 
-    def _of_tf_losses(self, node, rewriter):
+    def _of_tf_losses(self, node: Any, rewriter: Any) -> Any:
         name = rewriter.called(node) or ""
         if not name.startswith("tf.losses."):
             return None
@@ -333,10 +351,10 @@ class _Losses:
         texts = [rewriter.text(given[argument]) for argument in known]
         if weights is not None and not model_fn_parts.is_one(weights):
             self._model.functions[model_fn_parts.FUNCTION] = None
-            return model_fn_parts.text(node, kind, *texts, rewriter.text(weights))
+            return model_fn_parts.text(node, kind, texts, rewriter.text(weights))
         return f"keras.losses.{keras}({', '.join(texts)})"
 
-    def _total(self, node, rewriter):
+    def _total(self, node: Any, rewriter: Any) -> Any:
         name = rewriter.called(node)
         regularization = "sum(self.losses)"
         if name in values.REGULARIZATION:

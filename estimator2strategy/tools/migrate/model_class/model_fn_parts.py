@@ -6,18 +6,23 @@
 A statement belongs to the loss if it reads labels, to the optimizer if it reads the global step or
 trains, to the metrics if it makes or updates one. All others are of the forward pass."""
 
+from __future__ import annotations
+
 import ast
 import contextlib
 import dataclasses
 import re
+from collections.abc import Iterator, Sequence
+from typing import Any
 
+from estimator2strategy.tools.migrate import tables
 from estimator2strategy.tools.migrate.model_class import values
 from estimator2strategy.tools.migrate.model_class.rewriting import Rewriter, StaysError
 from estimator2strategy.tools.migrate.model_class.scopes import scope_of_with
-from estimator2strategy.tools.migrate.module import is_docstring
+from estimator2strategy.tools.migrate.module import Module, is_docstring
 
 
-def of(statements, needed, adds):
+def of(statements: Any, needed: Any, adds: Any) -> Any:
     """Those of the statements that a loss needs, or that do more than assign.
 
     Args:
@@ -25,7 +30,7 @@ def of(statements, needed, adds):
         needed: The names that the loss and the summaries read.
         adds: Function of a node; true for a call of tf.losses, which adds to the total loss.
     """
-    kept = []
+    kept: list[Any] = []
     for statement in reversed(statements):
         is_plain = isinstance(statement, ast.Assign) and not any(map(adds, ast.walk(statement)))
         if not is_plain or writes_of(statement) & needed:
@@ -43,29 +48,21 @@ FUNCTION = '''def weighted_mean(losses, weights):
     return keras.ops.divide_no_nan(total, keras.ops.sum(present))
 '''
 # Functions of tf.losses -> the loss of each element.
-_ELEMENTS = {
-    "sigmoid_cross_entropy": "keras.ops.binary_crossentropy({}, {}, from_logits=True)",
-    "softmax_cross_entropy": "keras.ops.categorical_crossentropy({}, {}, from_logits=True)",
-    "sparse_softmax_cross_entropy": (
-        "keras.ops.sparse_categorical_crossentropy({}, {}, from_logits=True)"
-    ),
-    "mean_squared_error": "keras.ops.square({} - {})",
-    "absolute_difference": "keras.ops.abs({} - {})",
-}
+_ELEMENTS = {row["name"]: row["element"] for row in tables.rows("losses") if row["element"]}
 
 
-def text(node, kind, labels, predictions, weights):
-    """The text of a weighted loss.
+def text(node: Any, kind: Any, parts: Sequence[str], weights: str) -> str:
+    """The text of a weighted loss of the texts of labels and predictions.
 
     Raises:
         StaysError: There is none for this loss.
     """
     if kind not in _ELEMENTS:
         raise StaysError(node, f"write out what tf.losses.{kind} computes with weights")
-    return f"weighted_mean({_ELEMENTS[kind].format(labels, predictions)}, {weights})"
+    return f"weighted_mean({_ELEMENTS[kind].format(*parts)}, {weights})"
 
 
-def is_one(node):
+def is_one(node: Any) -> Any:
     """True for weights that are 1."""
     return isinstance(node, ast.Constant) and node.value == 1
 
@@ -85,18 +82,18 @@ class EvalMetrics:
         function: Its definition.
     """
 
-    def __init__(self, module, function, node):
+    def __init__(self, module: Module, function: Any, node: Any):
         self.statements, self.returned, self.given, self.function = [], None, [], None
         self._names = {}
         if node is None:
             return
         node = _value(function, node)
-        pair = node.elts if isinstance(node, ast.Tuple) else ()
+        pair: Any = node.elts if isinstance(node, ast.Tuple) else ()
         given = _value(function, pair[1]) if len(pair) == 2 else None
         if not isinstance(given, (ast.List, ast.Tuple)) or not isinstance(pair[0], ast.Name):
             raise StaysError(node, "write eval_metrics as (metric_fn, [tensors])")
         scope = module.source.scope_of(pair[0]).find(pair[0].id)
-        found = scope.bindings.get(pair[0].id, ()) if scope else ()
+        found: Any = scope.bindings.get(pair[0].id, ()) if scope else ()
         if len(found) != 1 or not isinstance(found[0], ast.FunctionDef):
             raise StaysError(node, f"bring {pair[0].id} into this file first")
         (self.function,) = found
@@ -111,7 +108,7 @@ class EvalMetrics:
             raise StaysError(last, "return the metrics as a dict")
         self.statements = statements
 
-    def rule(self, node, rewriter):
+    def rule(self, node: Any, rewriter: Any) -> Any:
         """The tensor of the model for an argument of metric_fn."""
         given = self._names.get(node.id) if isinstance(node, ast.Name) else None
         if given is None or (isinstance(given, ast.Name) and given.id == node.id):
@@ -119,7 +116,7 @@ class EvalMetrics:
         return rewriter.text(given)
 
 
-def _value(function, node):
+def _value(function: Any, node: Any) -> Any:
     """The value of a name that the function assigns once."""
     if not isinstance(node, ast.Name):
         return node
@@ -163,33 +160,33 @@ class ModelFnParts:
         own_scope: The node that names the scope that all statements are in, if there is one.
     """
 
-    forward: list = dataclasses.field(default_factory=list)
-    loss: list = dataclasses.field(default_factory=list)
-    metrics: list = dataclasses.field(default_factory=list)
-    optimizer: list = dataclasses.field(default_factory=list)
-    summaries: list = dataclasses.field(default_factory=list)
-    modes: dict = dataclasses.field(default_factory=dict)
-    flags: dict = dataclasses.field(default_factory=dict)
-    specs: dict = dataclasses.field(default_factory=dict)
+    forward: list[Any] = dataclasses.field(default_factory=list)
+    loss: list[Any] = dataclasses.field(default_factory=list)
+    metrics: list[Any] = dataclasses.field(default_factory=list)
+    optimizer: list[Any] = dataclasses.field(default_factory=list)
+    summaries: list[Any] = dataclasses.field(default_factory=list)
+    modes: dict[Any, Any] = dataclasses.field(default_factory=dict)
+    flags: dict[Any, Any] = dataclasses.field(default_factory=dict)
+    specs: dict[Any, Any] = dataclasses.field(default_factory=dict)
     own_scope: ast.expr | None = None
 
 
 class _Reader:
-    def __init__(self, module, function, helpers):
+    def __init__(self, module: Module, function: Any, helpers: Any):
         self.module, self.function, self.helpers = module, function, helpers
         self.parts = ModelFnParts()
         self.rewriter = Rewriter(module, ())
 
-    def read(self):
+    def read(self) -> Any:
         self._check_others()
-        order = {}
+        order: dict[Any, Any] = {}
         for mode in MODES:
             with contextlib.suppress(_ReturnedError):
                 self._flatten(self.function.body, mode, order)
         self._classify(sorted(order, key=lambda s: (s.lineno, s.col_offset)))
         return self.parts
 
-    def _check_others(self):
+    def _check_others(self) -> None:
         """Raises StaysError for layers and code elsewhere, which a model would not know."""
         functions = (self.function, *self.helpers.functions())
         inside = {node for function in functions for node in ast.walk(function)}
@@ -204,13 +201,13 @@ class _Reader:
                     what = name.rpartition("::")[2]
                     raise StaysError(call.node, f"bring what {what} does into this file first")
 
-    def _is_function(self, call):
+    def _is_function(self, call: Any) -> bool:
         """True for the call of a function of the program."""
         return isinstance(self.module.program.defined(call.func), ast.FunctionDef)
 
     # The statements of a mode.
 
-    def _flatten(self, body, mode, order):
+    def _flatten(self, body: Any, mode: Any, order: Any) -> None:
         for statement in body:
             if isinstance(statement, ast.If) and self._asks_for_mode(statement.test):
                 taken = self._value(statement.test, mode)
@@ -234,14 +231,14 @@ class _Reader:
                 order[statement] = None
                 self.parts.modes.setdefault(statement, set()).add(mode)
 
-    def _check(self, spec):
+    def _check(self, spec: Any) -> None:
         """Raises StaysError for what a model has not."""
         for keyword in spec.keywords:
             if keyword.arg not in (*SPEC, "eval_metrics"):
                 what = keyword.arg or "**"
                 raise StaysError(spec, f"a Keras model has nothing for {what} of a spec")
 
-    def _flag(self, statement):
+    def _flag(self, statement: Any) -> Any:
         """The value of `training = mode == TRAIN`."""
         if isinstance(statement, ast.Assign) and isinstance(statement.targets[0], ast.Name):
             value = statement.value
@@ -249,22 +246,22 @@ class _Reader:
                 return value
         return None
 
-    def _asks_for_mode(self, node):
+    def _asks_for_mode(self, node: Any) -> bool:
         return any(self._is_mode(n) or self._is_flag(n) for n in ast.walk(node))
 
-    def _is_mode(self, node):
+    def _is_mode(self, node: Any) -> Any:
         return isinstance(node, (ast.Attribute, ast.Name)) and (
             self.rewriter.name(node) in values.MODES
         )
 
-    def _is_flag(self, node):
+    def _is_flag(self, node: Any) -> Any:
         return isinstance(node, ast.Name) and node.id in self.parts.flags
 
-    def _value(self, node, mode):
+    def _value(self, node: Any, mode: Any) -> Any:
         """The value of a test in a mode."""
         if isinstance(node, ast.BoolOp):
-            values = [self._value(value, mode) for value in node.values]
-            return all(values) if isinstance(node.op, ast.And) else any(values)
+            sides = [self._value(value, mode) for value in node.values]
+            return all(sides) if isinstance(node.op, ast.And) else any(sides)
         if isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.Not):
             return not self._value(node.operand, mode)
         if self._is_flag(node):
@@ -284,8 +281,10 @@ class _Reader:
 
     # The part that a statement belongs to.
 
-    def _classify(self, statements):
-        of_labels, of_training, of_metrics = {"labels"}, set(), set()
+    def _classify(self, statements: Any) -> None:
+        of_labels = {"labels"}
+        of_training: set[Any] = set()
+        of_metrics: set[Any] = set()
         for statement in statements:
             reads, writes = reads_of(statement), writes_of(statement)
             called = set(self._called(statement))
@@ -309,7 +308,7 @@ class _Reader:
             else:
                 self.parts.forward.append(statement)
 
-    def _is_not_served(self, statement):
+    def _is_not_served(self, statement: Any) -> Any:
         """True for a statement that a prediction leaves out, and that makes no layer."""
         is_evaluated = "eval" in self.parts.modes[statement]
         is_served = "infer" in self.parts.modes[statement] or "infer" not in self.parts.specs
@@ -317,12 +316,12 @@ class _Reader:
         makes = any(self.helpers.makes_weights(call) for call in calls)
         return is_evaluated and not is_served and not makes
 
-    def _called(self, statement):
+    def _called(self, statement: Any) -> Iterator[Any]:
         for node in ast.walk(statement):
             if isinstance(node, ast.Call):
                 yield self.rewriter.called(node) or ""
 
-    def _is_summary(self, statement):
+    def _is_summary(self, statement: Any) -> Any:
         is_call = isinstance(statement, ast.Expr) and isinstance(statement.value, ast.Call)
         return is_call and (self.rewriter.called(statement.value) or "").startswith("tf.summary.")
 
@@ -331,7 +330,7 @@ class _ReturnedError(Exception):
     """The mode's spec was returned."""
 
 
-def read(module, function, helpers):
+def read(module: Module, function: Any, helpers: Any) -> Any:
     """The parts of a model_fn.
 
     Args:
@@ -344,18 +343,18 @@ def read(module, function, helpers):
     return _Reader(module, function, helpers).read()
 
 
-def makes_weights(name):
+def makes_weights(name: Any) -> Any:
     """True for the name of a function that makes layers or variables."""
     return name.startswith(_MAKE_WEIGHTS) and not name.endswith(("regularizer", "initializer"))
 
 
-def reads_of(node):
+def reads_of(node: Any) -> Any:
     """The names that a node reads."""
     loads = (n for n in ast.walk(node) if isinstance(n, ast.Name))
     return {n.id for n in loads if isinstance(n.ctx, ast.Load)}
 
 
-def names_in(line):
+def names_in(line: Any) -> Any:
     """The names that a line of code reads."""
     text = line.strip()
     if text.startswith("#"):
@@ -367,7 +366,7 @@ def names_in(line):
         return set(re.findall(r"[a-zA-Z_]\w*", text))
 
 
-def writes_of(node):
+def writes_of(node: Any) -> Any:
     """The names that a statement assigns, also the entries of."""
     found = {n.id for n in ast.walk(node) if isinstance(n, ast.Name) and _is_stored(n)}
     for inner in ast.walk(node):
@@ -376,25 +375,25 @@ def writes_of(node):
     return found
 
 
-def _is_stored(node):
+def _is_stored(node: Any) -> bool:
     return isinstance(node.ctx, ast.Store)
 
 
-def _trains(name):
+def _trains(name: Any) -> Any:
     return name in values.STEPS or name.startswith(
         ("tf.keras.optimizers.", "tf.train.", "tf.gradients", "tf.trainable_variables")
     )
 
 
-def _collects_updates(statement):
+def _collects_updates(statement: Any) -> bool:
     """True for `tf.get_collection(tf.GraphKeys.UPDATE_OPS)`: layers of Keras update themselves."""
     return any(isinstance(n, ast.Attribute) and n.attr == "UPDATE_OPS" for n in ast.walk(statement))
 
 
-def _counts(name):
+def _counts(name: Any) -> Any:
     return name.startswith(("tf.keras.metrics.", "tf.metrics."))
 
 
-def _last(call):
+def _last(call: Any) -> Any:
     function = call.func
     return function.attr if isinstance(function, ast.Attribute) else getattr(function, "id", "")

@@ -3,7 +3,10 @@
 A model_fn with several optimizers, each with its own loss and variables: a `train_step`.
 """
 
+from __future__ import annotations
+
 import ast
+from typing import Any
 
 from estimator2strategy.tools.migrate import core_sums
 from estimator2strategy.tools.migrate.model_class import values
@@ -30,7 +33,7 @@ CORES = "cores = tf.distribute.get_strategy().num_replicas_in_sync"
 _UNDIVIDED = ("weighted_mean(", "reduce_mean(", "ops.mean(")
 
 
-def check_loss(node, lines):
+def check_loss(node: Any, lines: Any) -> None:
     """Raises StaysError for a loss that Keras does not divide among cores.
 
     Losses of keras.losses are, in a strategy's scope; the gradients are added up.
@@ -41,7 +44,7 @@ def check_loss(node, lines):
         raise StaysError(node, message)
 
 
-def divided(lines):
+def divided(lines: Any) -> Any:
     """The lines of a loss, with what layers add divided by the number of cores."""
     found = [line.replace("sum(self.losses)", "sum(self.losses) / cores") for line in lines]
     return [CORES, *found] if found != lines else lines
@@ -110,16 +113,20 @@ class OptimizerCode:
         made: The lines of the model's `__init__` that make all but one of several.
     """
 
-    def __init__(self, model):
+    def __init__(self, model: Any):
         self._model, self._module = model, model.module
-        self.above, self._options, self._lines = [], {}, []
-        self.several, self.made = None, []
-        self._steps, self._in_schedule = set(), ()
+        self.above: list[Any] = []
+        self._options: dict[Any, Any] = {}
+        self._lines: list[Any] = []
+        self.several: Any = None
+        self.made: list[Any] = []
+        self._in_schedule: Any = ()
+        self._steps: set[Any] = set()
         self._rewriter = Rewriter(
             model.module, (values.schedule, self._momentum, self._class, *values.VALUES)
         )
 
-    def text(self):
+    def text(self) -> Any:
         """The lines of the function."""
         made = self._find_optimizers()
         returned = made.get(self.several.main) if self.several else None
@@ -149,9 +156,9 @@ class OptimizerCode:
         lines = self._of_names([*self._lines, f"return {text}"])
         return [*head, *self._model._block(lines, "    ")]
 
-    def _find_optimizers(self):
+    def _find_optimizers(self) -> Any:
         """Name -> the call that makes it; notes if there are several."""
-        made = {}
+        made: dict[Any, Any] = {}
         for statement in self._model.parts.optimizer:
             call = getattr(statement, "value", None)
             if self._is_optimizer(self._rewriter.called(call) or ""):
@@ -160,7 +167,7 @@ class OptimizerCode:
             self.several = SeveralOptimizers(self._model, made)
         return made
 
-    def _other(self, call):
+    def _other(self, call: Any) -> Any:
         """The text of an optimizer that the model makes itself."""
         text = joined(self._rewriter.text(call))
         written = set().union(*(writes_of(s) for s in self._model.parts.optimizer))
@@ -168,13 +175,13 @@ class OptimizerCode:
             raise StaysError(call, "write the learning rate of this optimizer into its call")
         return text
 
-    def _is_optimizer(self, name):
+    def _is_optimizer(self, name: Any) -> Any:
         is_keras = name.startswith("tf.keras.optimizers.") and "schedules" not in name
         return is_keras or name == _MOMENTUM_OF_TF
 
     # Gradients.
 
-    def _is_on_gradients(self, statement):
+    def _is_on_gradients(self, statement: Any) -> Any:
         """True for a statement that applies gradients; notes how they are clipped."""
         text = self._module.written(statement)
         if ".iterations = " in text or _MEAN in text:
@@ -202,14 +209,14 @@ class OptimizerCode:
 
     # The optimizer.
 
-    def _optimizer(self, call):
+    def _optimizer(self, call: Any) -> Any:
         text = joined(self._rewriter.text(call))
         if self._options:
             more = ", ".join(f"{name}={value}" for name, value in self._options.items())
             text = f"{text[:-1]}, {more})"
         return text
 
-    def _momentum(self, node, rewriter):
+    def _momentum(self, node: Any, rewriter: Any) -> Any:
         """MomentumOptimizer, which multiplies the rate into each step only."""
         if rewriter.called(node) != _MOMENTUM_OF_TF:
             return None
@@ -224,7 +231,7 @@ class OptimizerCode:
         self.above.append(_MOMENTUM)
         return f"Momentum({', '.join(f'{n}={v}' for n, v in found.items())})"
 
-    def _class(self, node, rewriter):
+    def _class(self, node: Any, rewriter: Any) -> Any:
         name = rewriter.name(node) if isinstance(node, ast.Attribute) else None
         kind = (name or "").rpartition(".")[2]
         is_optimizer = name and name.startswith("tf.keras.optimizers.") and "sched" not in name
@@ -236,7 +243,7 @@ class OptimizerCode:
 
     # The learning rate.
 
-    def _of_rate(self, statement):
+    def _of_rate(self, statement: Any) -> Any:
         if not isinstance(statement, ast.Assign) or not isinstance(statement.targets[0], ast.Name):
             raise StaysError(statement, "write this beside fit: it is no part of an optimizer")
         lines = self._model._written(statement, self._rewriter)
@@ -244,10 +251,10 @@ class OptimizerCode:
             return lines
         return self._schedule(statement)
 
-    def _reads_step(self, line):
+    def _reads_step(self, line: Any) -> Any:
         return names_in(line) & self._steps or "get_global_step" in line
 
-    def _schedule(self, last):
+    def _schedule(self, last: Any) -> Any:
         """A class for a rate that is computed of the step; the statements so far go into it."""
         statements = self._model.parts.optimizer
         rate = writes_of(last)
@@ -281,20 +288,20 @@ class OptimizerCode:
         self._in_schedule = taken
         return [f"{name} = LearningRate({'params' if keeps else ''})"]
 
-    def _step_of(self, step):
-        def rule(node, rewriter):
+    def _step_of(self, step: Any) -> Any:
+        def rule(node: Any, rewriter: Any) -> Any:
             return step if rewriter.called(node) in values.STEPS else None
 
         return rule
 
-    def _kept(self, node, rewriter):
+    def _kept(self, node: Any, rewriter: Any) -> Any:
         is_params = isinstance(node, ast.Name) and node.id == "params"
         return "self.params" if is_params and isinstance(node.ctx, ast.Load) else None
 
-    def _of_names(self, lines, but=()):
+    def _of_names(self, lines: Any, but: Any = ()) -> Any:
         """The lines, behind those of the model_fn's constants that they read."""
         read = set().union(*map(names_in, lines), set()) - set(but)
-        kept = []
+        kept: list[Any] = []
         rewriter = Rewriter(self._module, values.VALUES)
         for statement in reversed(self._model.parts.forward):
             if self._model.is_constant(statement) and writes_of(statement) & read:
@@ -303,7 +310,7 @@ class OptimizerCode:
         return [*kept, *lines]
 
 
-def _last(call):
+def _last(call: Any) -> Any:
     function = call.func
     return function.attr if isinstance(function, ast.Attribute) else getattr(function, "id", "")
 
@@ -343,7 +350,7 @@ class SeveralOptimizers:
         losses: The names of their losses.
     """
 
-    def __init__(self, model, made):
+    def __init__(self, model: Any, made: Any):
         self._model, self._made = model, made
         self._statements = model.parts.optimizer
         self._values = {
@@ -351,7 +358,7 @@ class SeveralOptimizers:
             for statement in self._statements
             if isinstance(statement, ast.Assign) and isinstance(statement.targets[0], ast.Name)
         }
-        self._found = {}  # name of an optimizer -> (name of its loss, text of its variables)
+        self._found: dict[Any, Any] = {}
         for statement in self._statements:
             for node in ast.walk(statement):
                 if isinstance(node, ast.Call) and _last_of_all(node) == "apply_gradients":
@@ -362,28 +369,28 @@ class SeveralOptimizers:
         if set(self._found) != set(made):
             raise StaysError(model.function, "apply the gradients of each optimizer once")
 
-    def _counts(self, name):
+    def _counts(self, name: Any) -> bool:
         text = (self._model.module.written(s) for s in self._statements)
         return any(one.startswith(f"{name}.iterations = ") for one in text)
 
-    def _add(self, statement, call):
+    def _add(self, statement: Any, call: Any) -> None:
         optimizer = getattr(call.func.value, "id", None)
         if optimizer not in self._made or optimizer in self._found:
             raise StaysError(call, "apply the gradients of each optimizer once")
         self._check_order(statement)
         given = self._value(call.args[0])
         reading = self._model.reading
-        gradients = [n for n in ast.walk(given) if reading.called(n) == "tf.gradients"]
-        of_loss = gradients[0].args[:2] if len(gradients) == 1 else ()
+        gradients: Any = [n for n in ast.walk(given) if reading.called(n) == "tf.gradients"]
+        of_loss: Any = gradients[0].args[:2] if len(gradients) == 1 else ()
         if len(of_loss) != 2 or not isinstance(of_loss[0], ast.Name):
             raise StaysError(call, "write what is done to gradients in train_step")
         loss, variables = of_loss
         self._found[optimizer] = (loss.id, self._variables(call, variables))
 
-    def _value(self, node):
+    def _value(self, node: Any) -> Any:
         return self._values.get(node.id, node) if isinstance(node, ast.Name) else node
 
-    def _check_order(self, statement):
+    def _check_order(self, statement: Any) -> None:
         """Raises StaysError for an update that waits for another."""
         trained = set()
         for one in self._statements:
@@ -396,7 +403,7 @@ class SeveralOptimizers:
                 if any(isinstance(n, ast.Name) and n.id in trained for n in nodes):
                     raise StaysError(statement, _ALTERNATES)
 
-    def _variables(self, call, node):
+    def _variables(self, call: Any, node: Any) -> str:
         node = self._value(node)
         if self._model.reading.called(node) != "tf.trainable_variables":
             raise StaysError(call, "give each optimizer tf.trainable_variables of a scope")
@@ -411,22 +418,22 @@ class SeveralOptimizers:
             return f"self.{found[0]}.trainable_variables"
         return f"[{', '.join(f'*self.{name}.trainable_variables' for name in found)}]"
 
-    def is_on_gradients(self, statement):
+    def is_on_gradients(self, statement: Any) -> bool:
         """True for a statement of the gradients, and of what applies them."""
         taken = {name for name, value in self._values.items() if self._takes_gradients(value)}
         read = {n.id for n in ast.walk(statement) if isinstance(n, ast.Name)}
         applies = any(_last_of_all(n) == "apply_gradients" for n in ast.walk(statement))
         return bool(applies or writes_of(statement) & taken or read & taken)
 
-    def _takes_gradients(self, value):
+    def _takes_gradients(self, value: Any) -> bool:
         called = self._model.reading.called
         return any(called(node) == "tf.gradients" for node in ast.walk(value))
 
-    def attribute(self, name):
+    def attribute(self, name: Any) -> Any:
         """The attribute of the model that an optimizer is."""
         return "self.optimizer" if name == self.main else f"self.{name}"
 
-    def text(self):
+    def text(self) -> Any:
         """The methods of the model."""
         builds, steps = [], []
         for name, (loss, variables) in self._found.items():
@@ -442,11 +449,11 @@ class SeveralOptimizers:
             losses=", ".join(["loss", *(loss for loss in self.losses if loss != "loss")]),
         ).splitlines()
 
-    def returned(self, loss):
+    def returned(self, loss: Any) -> str:
         """The results of `compute_losses`."""
         return ", ".join([loss, *(name for name in self.losses if name != "loss")])
 
 
-def _last_of_all(node):
+def _last_of_all(node: Any) -> Any:
     function = getattr(node, "func", None)
     return function.attr if isinstance(function, ast.Attribute) else None

@@ -5,15 +5,19 @@
 For the node `"block_%d" % i`, in a loop over i.
 """
 
+from __future__ import annotations
+
 import ast
 import keyword
 import re
+from typing import Any
 
 from estimator2strategy.tools.migrate.model_class import values
 from estimator2strategy.tools.migrate.model_class.model_fn_parts import reads_of, writes_of
 from estimator2strategy.tools.migrate.model_class.rewriting import Rewriter, StaysError
 from estimator2strategy.tools.migrate.model_class.scopes import joined_name, scopes_around
 from estimator2strategy.tools.migrate.model_class.wrapping import joined
+from estimator2strategy.tools.migrate.module import Module
 
 # Attributes of a keras.Model that a layer must not hide.
 _TAKEN = {
@@ -41,15 +45,17 @@ class Placing:
         in_loops: Loop -> the names of its layers, each with what it goes through.
     """
 
-    def __init__(self, module, body):
+    def __init__(self, module: Module, body: Any):
         self._module, self._body = module, body
         self.making = Rewriter(module, (self._of_loop, *values.VALUES))
-        self.made, self.notes, self.in_loops = {}, {}, {}
-        self._places = {}  # attribute -> the loops and branches around its call
-        self._calls = {}  # attribute -> the call of its layer
-        self._shared = {}  # what is shared -> its attribute
+        self.made: dict[Any, Any] = {}
+        self.notes: dict[Any, Any] = {}
+        self.in_loops: dict[Any, Any] = {}
+        self._places: dict[Any, Any] = {}
+        self._calls: dict[Any, Any] = {}
+        self._shared: dict[Any, Any] = {}
 
-    def make_text(self, node):
+    def make_text(self, node: Any) -> Any:
         """The text of an expression in `__init__`.
 
         Raises:
@@ -60,22 +66,22 @@ class Placing:
         self._check(node)
         return joined(self.making.text(node))
 
-    def _check(self, node):
+    def _check(self, node: Any) -> None:
         tensors = {n for n in reads_of(node) & self._body.tensors if n not in self._in_loop(node)}
         if tensors:
             name = min(tensors)
             raise StaysError(node, f"a layer is made before {name} is known: use a number here")
 
-    def _in_loop(self, node):
+    def _in_loop(self, node: Any) -> Any:
         """The constants that are assigned in the loop around a node: name -> value."""
-        found = {}
+        found: dict[Any, Any] = {}
         for outer in self.around(node):
             for statement in outer.body:
                 if self._body.is_constant(statement):
                     found |= dict.fromkeys(writes_of(statement), statement.value)
         return found
 
-    def _of_loop(self, node, rewriter):
+    def _of_loop(self, node: Any, rewriter: Any) -> Any:
         """The value of what a loop assigns, in its place."""
         if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Load):
             value = self._in_loop(node).get(node.id)
@@ -84,9 +90,9 @@ class Placing:
                 return text if isinstance(value, (ast.Name, ast.Constant)) else f"({text})"
         return None
 
-    def around(self, node):
+    def around(self, node: Any) -> Any:
         """The loops and branches around a node, the outermost first."""
-        found = []
+        found: list[Any] = []
         while node not in self._body.parts.modes and node.parent is not self._body.function:
             inner, node = node, node.parent
             if isinstance(node, _REPEATED) and inner not in getattr(node, "decorator_list", ()):
@@ -95,18 +101,27 @@ class Placing:
                 found.insert(0, node)
         return found
 
-    def scoped(self, call, *more):
+    def scoped(self, call: Any, *more: Any) -> Any:
         """The nodes and texts that name what a call makes, and True if it is shared."""
         found, is_shared = scopes_around(self._module, call, self._body.function)
         if self._body.own_scope is not None:
             found = found[1:]
         return [*found, *more], is_shared
 
-    def name_of(self, parts):
+    def name_of(self, parts: Any) -> Any:
         """(text, base) of a name for `__init__`."""
         return joined_name(self._module, parts, self.make_text)
 
-    def place(self, call, parts, base, make, *, is_plain=False, plural="{}_layers"):
+    def place(
+        self,
+        call: Any,
+        parts: Any,
+        base: Any,
+        make: Any,
+        *,
+        is_plain: Any = False,
+        plural: Any = "{}_layers",
+    ) -> Any:
         """Finds an attribute, and notes what it is made of.
 
         Args:
@@ -145,19 +160,19 @@ class Placing:
             source = variable
         return attribute, singular
 
-    def share(self, key, place):
+    def share(self, key: Any, place: Any) -> Any:
         """The text that is called for what several calls share."""
         if key not in self._shared:
             self._shared[key] = place()
         return self._shared[key]
 
-    def _is_mode(self, place):
+    def _is_mode(self, place: Any) -> bool:
         is_flag = self._body.is_training
         return isinstance(place, ast.If) and any(
             is_flag(node, self.making) for node in ast.walk(place.test)
         )
 
-    def _free(self, base, form):
+    def _free(self, base: Any, form: Any) -> Any:
         name = form.format(re.sub(r"\W", "_", base) or "layer")
         if name in _TAKEN or keyword.iskeyword(name):
             name += "_layer"
@@ -166,7 +181,7 @@ class Placing:
             free, number = f"{name}_{number}", number + 1
         return free
 
-    def _variable(self, base, loop):
+    def _variable(self, base: Any, loop: Any) -> Any:
         """The name for a layer in a loop."""
         name = re.sub(r"\W", "_", base)
         function = self._body.function
@@ -176,7 +191,7 @@ class Placing:
         taken |= set(self.in_loops.get(loop, ()))
         return f"{name}_layer" if name in taken else name
 
-    def lines(self):
+    def lines(self) -> Any:
         """The lines of `__init__` that make the layers."""
         found = []
         for attribute, text in self.made.items():
@@ -196,7 +211,7 @@ class Placing:
             found.append(f"{indent}self.{attribute} = {text}")
         return found
 
-    def _test(self, branch, attribute):
+    def _test(self, branch: Any, attribute: Any) -> Any:
         text = self.make_text(branch.test)
         call = self._calls[attribute]
         while call.parent is not branch:
@@ -204,7 +219,7 @@ class Placing:
         return text if call in branch.body else f"not ({text})"
 
 
-def base_of(call, fallback):
+def base_of(call: Any, fallback: Any) -> Any:
     """The name that is assigned a layer's result, if it says more than `net`; or the fallback."""
     parent = call.parent
     is_assigned = isinstance(parent, ast.Assign) and len(parent.targets) == 1
@@ -214,6 +229,6 @@ def base_of(call, fallback):
     return fallback
 
 
-def snake(name):
+def snake(name: Any) -> Any:
     """`MaxPooling2D` as `max_pooling2d`."""
     return re.sub(r"(?<=[a-z])(?=[A-Z])", "_", name).lower()

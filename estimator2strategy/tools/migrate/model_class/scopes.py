@@ -5,17 +5,21 @@
 For the node `"block_%d" % i`, in a loop over i.
 """
 
+from __future__ import annotations
+
 import ast
 import re
+from typing import Any
 
 from estimator2strategy.tools.migrate.model_class.rewriting import StaysError
+from estimator2strategy.tools.migrate.module import Module
 
 _SCOPES = ("tf.variable_scope", "tf.name_scope", "tf.control_dependencies")
 _REUSE = ("tf.AUTO_REUSE",)
 _OPTIONS = {"reuse", "values", "default_name", "regularizer"}
 
 
-def scope_of_with(module, statement, item):
+def scope_of_with(module: Module, statement: Any, item: Any) -> Any:
     """The node that names the variable scope of a `with`; None for what is no such scope.
 
     Raises:
@@ -34,13 +38,15 @@ def scope_of_with(module, statement, item):
     return scope
 
 
-def scopes_around(module, node, function):
+def scopes_around(module: Module, node: Any, function: Any) -> Any:
     """The nodes that name the variable scopes around a node, and True if one is entered again."""
-    found, is_shared = [], False
+    is_shared = False
+    found: list[Any] = []
     while node is not function:
         node = node.parent
         if isinstance(node, ast.With):
             inner = []
+            item: Any
             for item in node.items:
                 scope = scope_of_with(module, node, item)
                 if scope is not None:
@@ -50,10 +56,10 @@ def scopes_around(module, node, function):
     return found, is_shared
 
 
-def joined_name(module, parts, text_of=None):
+def joined_name(module: Module, parts: Any, text_of: Any = None) -> Any:
     """(text, base) of a name of nodes and strings: an expression, and what is constant in it."""
     text_of = text_of or module.written
-    pieces = []
+    pieces: list[Any] = []
     for part in parts:
         pieces += [*(["_"] if pieces else []), *_pieces(part, text_of)]
     if all(isinstance(piece, str) for piece in pieces):
@@ -67,7 +73,7 @@ def joined_name(module, parts, text_of=None):
     return f'f"{inside}"', base
 
 
-def _pieces(node, text_of):
+def _pieces(node: Any, text_of: Any) -> Any:
     """Strings, and (node,) for what is computed."""
     if isinstance(node, str):
         return [node]
@@ -87,7 +93,7 @@ def _pieces(node, text_of):
     return [one for one in found if one != ""]
 
 
-def _template(node):
+def _template(node: Any) -> Any:
     """The text of `"a_%d" % i` or `"a_{}".format(i)` with a NUL for each value, and the values."""
     if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Mod):
         if isinstance(node.left, ast.Constant) and isinstance(node.left.value, str):
@@ -96,9 +102,10 @@ def _template(node):
     elif isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute):
         text = node.func.value
         if node.func.attr == "format" and isinstance(text, ast.Constant) and not node.keywords:
-            return re.sub(r"\{\d?\}", "\0", text.value), node.args
+            return re.sub(r"\{\d?\}", "\0", str(text.value)), node.args
     elif isinstance(node, ast.JoinedStr):
-        texts = ["" if isinstance(v, ast.FormattedValue) else v.value for v in node.values]
+        parts: Any = node.values
+        texts = ["" if isinstance(v, ast.FormattedValue) else v.value for v in parts]
         values = [v.value for v in node.values if isinstance(v, ast.FormattedValue)]
         marked = [
             "\0" if isinstance(v, ast.FormattedValue) else t

@@ -3,9 +3,13 @@
 Their names, and those of layers, are tables of what Keras 3 calls them.
 """
 
+from __future__ import annotations
+
 import ast
 import dataclasses
+from typing import Any
 
+from estimator2strategy.tools.migrate import tables
 from estimator2strategy.tools.migrate.model_class.rewriting import StaysError, arguments
 
 
@@ -31,48 +35,14 @@ BATCH_NORM = "tf.layers.batch_normalization"
 NORM_ROW = KerasRow("layers.BatchNormalization", _NORM)
 
 INITIALIZERS = {
-    **dict.fromkeys(
-        ("tf.glorot_uniform_initializer", "tf.initializers.glorot_uniform",
-         "tf.keras.initializers.glorot_uniform"),
-        KerasRow("initializers.GlorotUniform", ("seed", "")),
-    ),
-    **dict.fromkeys(
-        ("tf.glorot_normal_initializer", "tf.initializers.glorot_normal"),
-        KerasRow("initializers.GlorotNormal", ("seed", "")),
-    ),
-    **dict.fromkeys(
-        ("tf.random_normal_initializer", "tf.initializers.random_normal"),
-        KerasRow("initializers.RandomNormal", ("mean", "stddev", "seed", "")),
-    ),
-    **dict.fromkeys(
-        ("tf.truncated_normal_initializer", "tf.initializers.truncated_normal"),
-        KerasRow("initializers.TruncatedNormal", ("mean", "stddev", "seed", "")),
-    ),
-    **dict.fromkeys(
-        ("tf.random_uniform_initializer", "tf.initializers.random_uniform"),
-        KerasRow("initializers.RandomUniform", ("minval", "maxval", "seed", "")),
-    ),
-    **dict.fromkeys(
-        ("tf.variance_scaling_initializer", "tf.initializers.variance_scaling"),
-        KerasRow("initializers.VarianceScaling", ("scale", "mode", "distribution", "seed", "")),
-    ),
-    **dict.fromkeys(
-        ("tf.zeros_initializer", "tf.initializers.zeros"), KerasRow("initializers.Zeros", ("",))
-    ),
-    **dict.fromkeys(
-        ("tf.ones_initializer", "tf.initializers.ones"), KerasRow("initializers.Ones", ("",))
-    ),
-    **dict.fromkeys(
-        ("tf.constant_initializer", "tf.initializers.constant"),
-        KerasRow("initializers.Constant", ("value", "")),
-    ),
-}  # fmt: skip
+    row["name"]: KerasRow(row["keras"], tables.words(row["arguments"]))
+    for row in tables.rows("initializers")
+}
 # Defaults of tf's that are others in Keras.
 DEFAULTS = {
-    "initializers.RandomNormal": (("stddev", "1.0"),),
-    "initializers.TruncatedNormal": (("stddev", "1.0"),),
-    "initializers.RandomUniform": (("minval", "0.0"), ("maxval", "1.0")),
-}
+    row["keras"]: tables.pairs(row["defaults"])
+    for row in tables.rows("initializers") if row["defaults"]
+}  # fmt: skip
 L2 = ("tf.contrib.layers.l2_regularizer", "tf.keras.regularizers.l2", "tf.keras.regularizers.L2")
 L1 = ("tf.contrib.layers.l1_regularizer", "tf.keras.regularizers.l1", "tf.keras.regularizers.L1")
 ACTIVATIONS = {
@@ -82,19 +52,8 @@ ACTIVATIONS = {
 }
 # tf.losses -> (class of keras.losses with its options, arguments in order); None: Keras has none.
 LOSSES = {
-    "sparse_softmax_cross_entropy": (
-        "SparseCategoricalCrossentropy(from_logits=True)", ("labels", "logits"),
-    ),
-    "softmax_cross_entropy": (
-        "CategoricalCrossentropy(from_logits=True)", ("onehot_labels", "logits"),
-    ),
-    "sigmoid_cross_entropy": (
-        "BinaryCrossentropy(from_logits=True)", ("multi_class_labels", "logits"),
-    ),
-    "mean_squared_error": ("MeanSquaredError()", ("labels", "predictions")),
-    "absolute_difference": ("MeanAbsoluteError()", ("labels", "predictions")),
-    "huber_loss": ("Huber()", ("labels", "predictions")),
-}  # fmt: skip
+    row["name"]: (row["keras"], tables.words(row["arguments"])) for row in tables.rows("losses")
+}
 REGULARIZATION = ("tf.losses.get_regularization_loss", "tf.losses.get_regularization_losses")
 TOTAL = "tf.losses.get_total_loss"
 STEPS = ("tf.train.get_global_step", "tf.train.get_or_create_global_step")
@@ -112,7 +71,7 @@ MODES = {
 }  # fmt: skip
 
 
-def initializer(node, rewriter):
+def initializer(node: Any, rewriter: Any) -> Any:
     """`tf.random_normal_initializer(...)` as an initializer of Keras."""
     row = INITIALIZERS.get(rewriter.called(node))
     if row is None:
@@ -130,7 +89,7 @@ def initializer(node, rewriter):
     return f"keras.{row.keras}({listed})"
 
 
-def regularizer(node, rewriter):
+def regularizer(node: Any, rewriter: Any) -> Any:
     """`tf.contrib.layers.l2_regularizer(1e-4)`: half of the sum of squares, in Keras all of it."""
     name = rewriter.called(node)
     if name in L2 or name in L1:
@@ -142,7 +101,7 @@ def regularizer(node, rewriter):
     return None
 
 
-def of_tf_keras(node, rewriter):
+def of_tf_keras(node: Any, rewriter: Any) -> Any:
     """`tf.keras.layers.Dense` as `keras.layers.Dense`."""
     name = rewriter.module.name(node) if isinstance(node, ast.Attribute) else None
     if name and name.startswith("tf.keras.") and name.count(".") >= 3:
@@ -150,13 +109,13 @@ def of_tf_keras(node, rewriter):
     return None
 
 
-def activation(node, rewriter):
+def activation(node: Any, rewriter: Any) -> Any:
     """The name of an activation, for an argument; or its text."""
     known = ACTIVATIONS.get(rewriter.name(node))
     return f'"{known}"' if known else rewriter.text(node)
 
 
-def schedule(node, rewriter):
+def schedule(node: Any, rewriter: Any) -> Any:
     """`Schedule(...)(step)` as the schedule, which an optimizer calls itself."""
     inner = node.func if isinstance(node, ast.Call) else None
     name = rewriter.called(inner) or ""
@@ -165,7 +124,7 @@ def schedule(node, rewriter):
     return None
 
 
-def no_mode(node, rewriter):
+def no_mode(node: Any, rewriter: Any) -> None:
     """Raises for a mode where a model has none."""
     if rewriter.name(node) in MODES:
         raise StaysError(node, "it asks for the mode: a Keras model has `training` alone")

@@ -4,10 +4,14 @@
 
 A line that cannot be broken stays as it is."""
 
+from __future__ import annotations
+
 import configparser
 import functools
 import sys
+from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 if sys.version_info >= (3, 11):
     import tomllib
@@ -17,18 +21,18 @@ else:
 DEFAULT = 88  # black's
 
 
-def of(path):
+def of(path: Any) -> Any:
     """The limit for a file, from the settings in the folders above it."""
     return _of_folder(Path(path).resolve().parent)
 
 
-def formatter(path):
+def formatter(path: Any) -> Any:
     """The formatter that a file's project has settings for: "ruff" or "black", or None."""
     return _formatter_of(Path(path).resolve().parent)
 
 
 @functools.cache
-def _formatter_of(folder):
+def _formatter_of(folder: Any) -> Any:
     for above in _project(folder):
         if any((above / name).is_file() for name in ("ruff.toml", ".ruff.toml")):
             return "ruff"
@@ -39,12 +43,12 @@ def _formatter_of(folder):
     return None
 
 
-def folders(path):
+def folders(path: Any) -> Any:
     """The folders of a file, from the one that it is in up to that of the repository."""
     return _project(Path(path).resolve().parent)
 
 
-def _project(folder):
+def _project(folder: Any) -> Iterator[Any]:
     """The folders from this one up to that of the repository."""
     for above in (folder, *folder.parents):
         yield above
@@ -53,7 +57,7 @@ def _project(folder):
 
 
 @functools.cache
-def _of_folder(folder):
+def _of_folder(folder: Any) -> Any:
     for above in _project(folder):
         for read, name in ((_toml, "ruff.toml"), (_toml, "pyproject.toml"), (_flake8, "setup.cfg")):
             file = above / name
@@ -63,21 +67,21 @@ def _of_folder(folder):
     return DEFAULT
 
 
-def _settings(file):
+def _settings(file: Any) -> Any:
     try:
         return tomllib.loads(file.read_text(encoding="utf-8"))
     except (OSError, ValueError):
         return {}
 
 
-def _toml(file):
+def _toml(file: Any) -> Any:
     settings = _settings(file)
     tools = settings.get("tool", {})
     places = (settings, tools.get("ruff", {}), tools.get("black", {}))
     return next((place["line-length"] for place in places if "line-length" in place), None)
 
 
-def _flake8(file):
+def _flake8(file: Any) -> Any:
     settings = configparser.ConfigParser()
     try:
         settings.read(file, encoding="utf-8")
@@ -91,7 +95,7 @@ INDENT = "    "
 _SHORT = 12
 
 
-def joined(text):
+def joined(text: Any) -> Any:
     """A statement of several lines, without comments, on one line."""
     lines = [line.strip() for line in text.splitlines()]
     one = lines[0]
@@ -101,7 +105,7 @@ def joined(text):
     return one.replace(",)", ")") if one.count("(") and not one.endswith(",)") else one
 
 
-def wrapped(text, limit, indent=""):
+def wrapped(text: Any, limit: Any, indent: Any = "") -> Any:
     """The lines of a statement, each within the limit if it can be broken at brackets."""
     line = indent + text
     if len(line) <= limit or text.lstrip().startswith("#"):
@@ -132,14 +136,15 @@ def wrapped(text, limit, indent=""):
     return [indent + head, *lines, indent + tail]
 
 
-def _is_called(before):
+def _is_called(before: Any) -> Any:
     """True if the bracket behind is of a call or an index, not of a list or a dict."""
     return before[-1:].isalnum() or before[-1:] in ("_", ")", "]")
 
 
-def _brackets(text):
+def _brackets(text: Any) -> Any:
     """(start, end) of the pairs of brackets that are in no other, and have something in them."""
-    found, depth, start = [], 0, 0
+    depth, start = 0, 0
+    found: list[Any] = []
     for position, character in _code(text):
         if character in _OPENING:
             if depth == 0:
@@ -154,7 +159,7 @@ def _brackets(text):
     return found
 
 
-def _parts(body):
+def _parts(body: Any) -> Any:
     """What commas outside of brackets part."""
     found, depth, begin = [], 0, 0
     for position, character in _code(body):
@@ -166,9 +171,10 @@ def _parts(body):
     return [*found, rest] if rest else found
 
 
-def _clauses(body):
+def _clauses(body: Any) -> Any:
     """The element of a comprehension, and its `for` and `if`; the body alone if it is none."""
-    found, depth, begin = [], 0, 0
+    depth, begin = 0, 0
+    found: list[Any] = []
     for position, character in _code(body):
         depth += (character in _OPENING) - (character in _CLOSING)
         is_clause = body.startswith((" for ", " if "), position) and (found or " for " in body)
@@ -180,7 +186,7 @@ def _clauses(body):
     return [*found, body[begin:].strip()] if found else [body]
 
 
-def _code(text):
+def _code(text: Any) -> Iterator[Any]:
     """(position, character) of what is not in a string."""
     quote, position = "", 0
     while position < len(text):
