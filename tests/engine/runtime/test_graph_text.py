@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import logging
+import re
 from pathlib import Path
 
+import numpy as np
 import pytest
 import tensorflow as tf
 from google.protobuf import text_format
 
+from estimator2strategy.engine.runtime import graph_text
 from tests.engine.runtime.programs import falling, host_estimator, numbers
 
 tf1 = tf.compat.v1
@@ -116,3 +119,42 @@ def test_a_full_disk_is_one_sentence_and_training_goes_on(model_dir, text, log, 
     assert f"{text}.tmp; No space left on device" in message
     assert "Traceback" not in capfd.readouterr().err
     assert not Path(f"{text}.tmp").is_symlink()
+
+
+def written(graph_def, folder):
+    """The text of a graph, and the graph that it is read as."""
+    graph_text.write(tf1.GraphDef.FromString(graph_def.SerializeToString()), str(folder))
+    text = Path(folder, "graph.pbtxt").read_text()
+    return text, text_format.Parse(text, tf1.GraphDef())
+
+
+def test_large_data_are_written_whole_in_nodes_and_in_functions(tmp_path):
+    data = np.tile(np.arange(256, dtype=np.uint8), 8200)  # more than a piece
+
+    @tf.function
+    def shifted(x):
+        return x + tf.constant(data[::-1])
+
+    with tf.Graph().as_default() as graph:
+        tf.identity(shifted(tf.constant(data)), name="after")
+        tf.constant('tensor_content: "<data 0>"', name="like_a_mark")
+    graph_def = graph.as_graph_def(add_shapes=True)
+    _, read = written(graph_def, tmp_path)
+    assert read == graph_def
+
+
+def test_each_byte_is_written_as_protobuf_writes_it():
+    for byte in range(256):
+        data = bytes([byte])
+        assert b"".join(graph_text._escaped(data)).decode() in str(tf1.AttrValue(s=data))
+
+
+def test_attributes_are_in_the_order_of_their_names(tmp_path):
+    with tf.Graph().as_default() as graph, tf.device("/CPU:0"):
+        tf.nn.conv2d(tf.zeros([1, 4, 4, 1]), tf.zeros([2, 2, 1, 1]), 1, "SAME", name="c")
+    text, read = written(graph.as_graph_def(add_shapes=True), tmp_path)
+    assert read == graph.as_graph_def(add_shapes=True)
+    (conv,) = [node for node in text.split("\nnode {") if 'op: "Conv2D"' in node]
+    keys = re.findall(r'\n  attr {\n    key: "(\w+)"', conv)
+    assert len(keys) > 5
+    assert keys == sorted(keys)
