@@ -36,8 +36,9 @@ class AloneCosts:
     """The cost of the steps that ran one by one.
 
     Attributes:
-        building: The seconds that the slowest program of one step took to build, with its first
-            run; 0: none was built.
+        building: The seconds of processor time that the slowest program of one step took to build,
+            with its first run; 0: none was built. It is one thread's work, and too long not to be
+            disturbed on a busy machine.
         step: The seconds of a step in the quickest run of a program that was there: others were
             disturbed, or waited for a batch.
         steps: The number of steps in such runs.
@@ -49,10 +50,10 @@ class AloneCosts:
     steps: int = 0
     earlier: int = 0
 
-    def note(self, ran: Ran) -> None:
-        """Adds a run."""
+    def note(self, ran: Ran, worked: float) -> None:
+        """Adds a run, which took `worked` seconds of processor time."""
         if ran.built:
-            self.building = max(self.building, ran.seconds)
+            self.building = max(self.building, worked)
         elif ran.steps:
             self.step = min(self.step, ran.seconds / ran.steps)
             self.steps += ran.steps
@@ -100,7 +101,7 @@ class Runs:
             feeds: A value for each of the request's feeds.
             on_build: Called before a program is built, which can take a while.
         """
-        started = time.perf_counter()
+        started, worked = time.perf_counter(), time.process_time()
         key = step, request
         engine = self._ready.get(key)
         is_new = engine is None and key not in self._engines
@@ -118,7 +119,7 @@ class Runs:
         if is_new and ran.seconds > freed_memory.LONG:
             freed_memory.give_back()
         if step is not None and step.how is How.ONE_BY_ONE:
-            self.alone.note(ran)
+            self.alone.note(ran, time.process_time() - worked)
         return ran
 
     def function(self, request: Request) -> Any:

@@ -39,7 +39,7 @@ class Prices(NamedTuple):
 
 # A program that has trained twice is likely to do so in a loop: the real Estimator's trainings of
 # 100 steps take long enough to build ours in one of them.
-TRAINING = Prices(building=2.0, again=6, beside=1 / 50)
+TRAINING = Prices(building=2.0, again=10, beside=1 / 50)
 
 # An evaluation gains less in a loop, and is not slower without.
 EVALUATION = Prices(building=2.8, again=1, beside=1 / 10)

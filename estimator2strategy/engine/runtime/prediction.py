@@ -161,7 +161,7 @@ class Payback:
         costs: Those of the batches that were worked on one by one, in calls before this one too.
         built: True if it is there already.
         most: How many batches there are at most.
-        clock: Gives the time in seconds.
+        clock, processor: Give the time, and the processor time, in seconds.
     """
 
     def __init__(
@@ -171,18 +171,19 @@ class Payback:
         built: bool = False,
         most: float = math.inf,
         clock: Callable[[], float] = time.perf_counter,
+        processor: Callable[[], float] = time.process_time,
     ) -> None:
         self._never, self._costs, self._built = never, costs, built
-        self._left, self._clock = most, clock
+        self._left, self._clock, self._processor = most, clock, processor
 
     @contextlib.contextmanager
     def timing(self) -> Iterator[None]:
         """Times the run of a batch; the first one of all also builds the first program."""
-        started = self._clock()
+        started, worked = self._clock(), self._processor()
         yield
         self._left -= 1
-        is_first = not self._costs.building
-        self._costs.note(Ran(1, [], built=is_first, seconds=self._clock() - started))
+        ran = Ran(1, [], built=not self._costs.building, seconds=self._clock() - started)
+        self._costs.note(ran, self._processor() - worked)
 
     def is_due(self) -> bool:
         """True once a second program pays for its building."""

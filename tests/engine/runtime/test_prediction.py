@@ -11,6 +11,7 @@ import pytest
 import tensorflow as tf
 
 from estimator2strategy import estimator
+from estimator2strategy.engine.replay import batched_predict
 from estimator2strategy.engine.replay.runs import AloneCosts
 from estimator2strategy.engine.runtime import prediction
 from tests.engine.runtime.programs import (
@@ -144,6 +145,7 @@ def calls(monkeypatch):
         def is_due(self):
             return not self._never and (self._built or self._costs.steps + 1 >= 2)
 
+    monkeypatch.setattr(batched_predict, "_TAKING", 60.0)
     monkeypatch.setattr(prediction, "Growth", Noted)
     monkeypatch.setattr(prediction, "Payback", AtOnce)
     return seen
@@ -161,11 +163,14 @@ def test_small_batches_are_worked_on_together(model_dir, calls):
 def due_after(batches, costs=None, **of):
     """The number of batches, of so many, after which a second program is due; None: it never is.
 
-    The first batch takes 100 ms, each later one 1 ms: half of it is gained.
+    The first batch takes 100 ms of processor time, each later one 1 ms: half of it is gained.
     """
-    clock = itertools.chain([0.0, 0.1], *([i, i + 0.001] for i in range(1, 2000)))
+    clock = itertools.chain([0.0, 0.5], *([i, i + 0.001] for i in range(1, 2000)))
+    processor = itertools.chain([0.0, 0.1], itertools.repeat(1.0))
     payback = prediction.Payback(
-        **{"never": False, "costs": costs or AloneCosts(), **of}, clock=lambda: next(clock)
+        **{"never": False, "costs": costs or AloneCosts(), **of},
+        clock=lambda: next(clock),
+        processor=lambda: next(processor),
     )
     for done in range(batches):
         if payback.is_due():
