@@ -59,7 +59,6 @@ _MODERN = frozenset(
         "tensorflow_data_validation",
         "tensorflow_datasets",
         "tensorflow_estimator",
-        "tensorflow_model_analysis",
         "tensorflow_probability",
         "tensorflow_transform",
         "tf_keras",
@@ -109,6 +108,8 @@ class _TellingLoader(importlib.abc.Loader):
         name, release = module.__name__, release_of(module.__name__)
         try:
             self._loader.exec_module(module)
+            if printed := remedies.printed(module):
+                raise printed
         except Exception as error:
             reason = remedies.failed(name, release, error)
             if reason is None:
