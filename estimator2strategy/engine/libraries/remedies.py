@@ -8,7 +8,10 @@ Of other libraries nothing is said, but that one was compiled for another Tensor
 
 from __future__ import annotations
 
+import ast
 import re
+from pathlib import Path
+from types import ModuleType
 
 from estimator2strategy.engine.libraries import table
 from estimator2strategy.engine.libraries.table import Library
@@ -20,6 +23,7 @@ _DISTRIBUTIONS = {
     "sklearn": "scikit-learn",
     "yaml": "pyyaml",
     "tensorflow_serving": "tensorflow-serving-api",
+    "tfx_bsl": "tfx-bsl==1.16.1",
 }
 # Libraries with ops, each release of which is compiled for one TensorFlow.
 COMPILED = frozenset(
@@ -30,6 +34,8 @@ COMPILED = frozenset(
         "tensorflow_text",
     }
 )
+# Libraries that print an ImportError of theirs and go on, without the names that programs use.
+_GO_ON = frozenset({"tensorflow_model_analysis"})
 # Packages in which an error may be raised that is not theirs.
 _OF_OTHERS = {"ctypes", "estimator2strategy", "google", "importlib", "tensorflow"}
 # Words of an error -> what is the matter, and what to do.
@@ -81,8 +87,26 @@ def failed(module: str, release: str, error: Exception) -> str | None:
         if lacked is not None:
             return lacked
     row, name = table.find(module, release), f"{module} {release}".strip()
-    if row and isinstance(error, (ImportError, AttributeError)) and release != row.release:
+    if row is None or not isinstance(error, (ImportError, AttributeError)):
+        return None
+    if release != row.release:
         return f"{name} does not import here ({reason}); {row.release} does: {row.install}"
+    pinned = _DISTRIBUTIONS.get(str(error.name).partition(".")[0])
+    if pinned in row.beside:
+        return f"{name} needs {pinned} ({reason}): pip install --no-deps {pinned}"
+    return None
+
+
+def printed(module: ModuleType) -> ImportError | None:
+    """The ImportError that an imported library has only printed; None if it has all its names."""
+    if module.__name__ not in _GO_ON or hasattr(module, "__version__") or not module.__file__:
+        return None
+    for node in ast.walk(ast.parse(Path(module.__file__).read_bytes())):
+        if isinstance(node, ast.ImportFrom):
+            try:
+                exec(compile(ast.Module([node], []), module.__file__, "exec"), {})
+            except ImportError as error:
+                return error
     return None
 
 

@@ -35,7 +35,7 @@ _MODERN = frozenset(
         *("jax", "jaxlib", "keras", "matplotlib", "mypy", "nltk", "notebook", "pandas", "pip"),
         *("pyarrow", "pytest", "scipy", "setuptools", "sklearn", "sympy", "tensorboard"),
         *("tensorflow_data_validation", "tensorflow_datasets", "tensorflow_estimator"),
-        *("tensorflow_model_analysis", "tensorflow_probability", "tensorflow_transform"),
+        *("tensorflow_probability", "tensorflow_transform"),
         *("tf_keras", "tf_slim", "tfx", "tfx_bsl", "torch", "transformers"),
     }
 )
@@ -101,6 +101,8 @@ class _TellingLoader(importlib.abc.Loader):
         name, release = module.__name__, release_of(module.__name__)
         try:
             self._loader.exec_module(module)
+            if printed := remedies.printed(module):
+                raise printed
         except Exception as error:
             reason = remedies.failed(name, release, error)
             if reason is None:

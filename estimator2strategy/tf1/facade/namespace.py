@@ -43,6 +43,10 @@ class Namespace(types.ModuleType):
     def __dir__(self) -> list[str]:
         return names_in(self._path, self._bases)
 
+    def __reduce__(self) -> tuple[Any, ...]:
+        # Beam sends functions to its workers with the modules that they use, which it names.
+        return resolve, (self._path, self._tf2)
+
 
 class _Flat(Namespace):
     """A module whose deep modules are not kept apart: a name is the same wherever it is said."""

@@ -25,6 +25,7 @@ NEWEST = {
     "sonnet": "dm-sonnet==2.0.2",
     "tensorflow_hub": "tensorflow-hub==0.16.1",
     "tensorflow_lattice": "tensorflow-lattice==2.1.1",
+    "tensorflow_model_analysis": "tensorflow-model-analysis==0.52.0",
 }
 
 

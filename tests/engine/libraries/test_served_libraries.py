@@ -350,6 +350,44 @@ def test_an_error_of_the_release_that_was_tried_is_its_own(known):
         importlib.import_module("some_known")
 
 
+GOES_ON = "try:\n    import {}\n    __version__ = '1.5'\nexcept ImportError as e:\n    print(e)\n"
+
+
+def test_an_import_error_that_a_library_only_prints_ends_the_import(known, monkeypatch):
+    monkeypatch.setattr(remedies, "_GO_ON", {"some_known"})
+    known("1.5", GOES_ON.format("json\n    from some_beside.apis import name"))
+    served.install()
+    with pytest.raises(ImportError) as caught:
+        importlib.import_module("some_known")
+    assert str(caught.value) == (
+        "some_known 1.5 needs some_beside, which is not installed: "
+        "pip install --no-deps some-beside"
+    )
+
+
+def test_a_library_that_might_print_and_imports_is_not_read_again(known, monkeypatch):
+    monkeypatch.setattr(remedies, "_GO_ON", {"some_known"})
+    monkeypatch.setattr(remedies.ast, "parse", None)
+    known("1.5", GOES_ON.format("json"))
+    served.install()
+    assert importlib.import_module("some_known").__version__ == "1.5"
+
+
+def test_another_release_of_what_stands_beside_is_said_with_its_command(known, site, monkeypatch):
+    row = dataclasses.replace(table.rows()[0], beside=("some-pinned==1.2",))
+    monkeypatch.setattr(table, "rows", lambda: (row,))
+    monkeypatch.setitem(remedies._DISTRIBUTIONS, "some_pinned", "some-pinned==1.2")
+    site("some_pinned", "")
+    known("1.5", "from some_pinned import sql")
+    served.install()
+    with pytest.raises(ImportError) as caught:
+        importlib.import_module("some_known")
+    assert str(caught.value).startswith(
+        "some_known 1.5 needs some-pinned==1.2 (ImportError: cannot"
+    )
+    assert str(caught.value).endswith("): pip install --no-deps some-pinned==1.2")
+
+
 def test_a_dropped_name_is_said_with_the_release_that_has_it(known):
     known("2.1", "New = 1")
     served.install()
