@@ -20,7 +20,9 @@ import re
 import shutil
 import subprocess
 import sys
+from collections.abc import Sequence
 from pathlib import Path
+from typing import NamedTuple
 
 HERE = Path(__file__).parent
 ROOT = HERE.parents[1]
@@ -67,25 +69,48 @@ def copy_missing(old: str, new: str) -> None:
         shutil.copy2(old, new)
 
 
-def run(suite: Suite, command: list[str], folder: Path, seconds: int, path: str = "") -> None:
-    """Runs all tests of a suite; their outcomes are in a log beside each file."""
-    paths = os.pathsep.join(filter(None, [path, str(folder)]))
+class Side(NamedTuple):
+    """A TensorFlow beside which a suite runs."""
+
+    command: list[str]
+    folder: Path
+    path: str = ""
+
+
+def run_both(suite: Suite, original: str, seconds: int) -> None:
+    """Runs a suite beside the original TensorFlow, and the tests that pass there here."""
+    there = Side([original], installed(suite, original, "original"))
+    tf2 = ["--tf2"] if suite["world"] != "1.15" else []
+    command = [sys.executable, "-m", "estimator2strategy", "run", *tf2, *suite["options"].split()]
+    here = Side(command, installed(suite, sys.executable, "here"), str(ROOT))
+    for file in files(suite, there.folder):
+        run(suite, there, file, seconds)
+    for file in files(suite, here.folder):
+        ended = outcomes(there.folder / file.relative_to(here.folder))
+        passed = [test for test, outcome in ended.items() if outcome == "passed"]
+        if passed:
+            run(suite, here, file, seconds, passed)
+
+
+def run(suite: Suite, side: Side, file: Path, seconds: int, tests: Sequence[str] = ()) -> None:
+    """Runs all tests of a file, or some; their outcomes are in a log beside it."""
+    paths = os.pathsep.join(filter(None, [side.path, str(side.folder)]))
     environment = {**os.environ, "PYTHONPATH": paths, "TF_CPP_MIN_LOG_LEVEL": "3"}
     # Not on the command line: absl's flags, which many tests parse, have a -v of their own.
     environment["PYTEST_ADDOPTS"] = f"{_OPTIONS} -k '{suite['only']}'"
-    for file in files(suite, folder):
-        timeout = contextlib.suppress(subprocess.TimeoutExpired)
-        with file.with_suffix(".log").open("w") as log, timeout:
-            subprocess.run(
-                [*command, "-m", "pytest", str(file)],
-                env=environment,
-                cwd=folder,  # the file's own may have a `keras`, which Python would find first
-                stdout=log,
-                stderr=log,
-                timeout=seconds,
-                check=False,
-            )
-        print(f"  {file.relative_to(folder)}: {len(outcomes(file))} tests", flush=True)
+    chosen = [f"{file}::{test}" for test in tests] or [str(file)]
+    timeout = contextlib.suppress(subprocess.TimeoutExpired)
+    with file.with_suffix(".log").open("w") as log, timeout:
+        subprocess.run(
+            [*side.command, "-m", "pytest", *chosen],
+            env=environment,
+            cwd=side.folder,  # the file's own may have a `keras`, which Python would find first
+            stdout=log,
+            stderr=log,
+            timeout=seconds,
+            check=False,
+        )
+    print(f"  {file.relative_to(side.folder)}: {len(outcomes(file))} tests", flush=True)
 
 
 def files(suite: Suite, folder: Path) -> list[Path]:
@@ -108,14 +133,6 @@ def of_suite(suite: Suite, folder: Path) -> dict[str, str]:
         for file in files(suite, folder)
         for test, outcome in outcomes(file).items()
     }
-
-
-def run_both(suite: Suite, original: str, seconds: int) -> None:
-    """Runs a suite beside the original TensorFlow, and here."""
-    run(suite, [original], installed(suite, original, "original"), seconds)
-    tf2 = ["--tf2"] if suite["world"] != "1.15" else []
-    command = [sys.executable, "-m", "estimator2strategy", "run", *tf2, *suite["options"].split()]
-    run(suite, command, installed(suite, sys.executable, "here"), seconds, str(ROOT))
 
 
 def compared(suite: Suite) -> dict[str, object]:

@@ -35,5 +35,14 @@ def test_tests_see_no_option_of_pytest(tmp_path):
     """absl's flags have a -v of their own, and many tests parse `sys.argv`."""
     test = "import sys\n\ndef test_argv():\n    assert sys.argv[1:] == [__file__]\n"
     (tmp_path / "a_test.py").write_text(test)
-    suites.run({"files": "*_test.py", "only": ""}, [sys.executable], tmp_path, 60)
+    side = suites.Side([sys.executable], tmp_path)
+    suites.run({"only": ""}, side, tmp_path / "a_test.py", 60)
     assert suites.outcomes(tmp_path / "a_test.py") == {"test_argv": "passed"}
+
+
+def test_some_tests_of_a_file_are_run(tmp_path):
+    tests = "class TestA:\n    def test_one(self): pass\n\n    def test_two(self): pass\n"
+    (tmp_path / "a_test.py").write_text(tests)
+    side = suites.Side([sys.executable], tmp_path)
+    suites.run({"only": ""}, side, tmp_path / "a_test.py", 60, ["TestA::test_two"])
+    assert suites.outcomes(tmp_path / "a_test.py") == {"TestA::test_two": "passed"}
