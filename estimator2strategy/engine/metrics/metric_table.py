@@ -3,17 +3,21 @@
     for row in rows():
         print(row.function, row.keras, row.weights.value, row.differences)
 
-`convert` builds metrics from the rows, and the guide explains them. No row builds a plain Keras
-class. Where Keras 3 has a class of the same name, `differences` says when its number differs.
+`metric_table.csv` has their facts. `convert` builds metrics from the rows, and the guide explains
+them. No row builds a plain Keras class. Where Keras 3 has a class of the same name, `differences`
+says when its number differs. The option `shape` of `mean_tensor` is no parameter of v1, which reads
+it from the static shape of `values`.
 """
 
 from __future__ import annotations
 
+import csv
 import dataclasses
 import enum
 import functools
 import inspect
 from collections.abc import Callable, Mapping
+from pathlib import Path
 from typing import Any
 
 import tensorflow as tf
@@ -98,271 +102,79 @@ _MEANS = frozenset(
     for name in ("Mean", "Accuracy", "MeanAbsoluteError", "MeanSquaredError")
 ) | {"keras.metrics.RootMeanSquaredError", "keras.metrics.CosineSimilarity"}
 
-_LABELLED = ("labels", "predictions", "weights")
-
-_PER_EXAMPLE = (
-    "averages over the other axes of each example first, so the number changes when their sizes "
-    "vary between batches; a negative total weight does not give 0.0"
-)
-_THRESHOLD = (
-    "compares predictions with 0.5 where v1 casts to bool: 0.3 is True there; a NaN weight of an "
-    "uncounted element is dropped"
-)
-_AT_THRESHOLDS = (
-    "`thresholds=`; no error for predictions outside of [0, 1] or NaN; evenly spaced thresholds "
-    "are searched by a product, which can misplace a prediction equal to a threshold"
-)
-
-
-def _mean(
-    function: str,
-    keras: str,
-    metric: Callable[..., StreamingMetric],
-    *,
-    tensors: tuple[str, ...] = _LABELLED,
-    options: tuple[str, ...] = (),
-    differences: str = _PER_EXAMPLE,
-    aligned: bool = True,
-) -> MetricRow:
-    return MetricRow(
-        function, keras, tensors, options, Weights.ELEMENT, differences, metric, aligned
-    )
-
-
-def _count(function: str, keras: str, metric: Callable[..., StreamingMetric]) -> MetricRow:
-    return MetricRow(function, keras, _LABELLED, (), Weights.PRODUCT, _THRESHOLD, metric)
-
-
-def _curve(
-    function: str,
-    keras: str,
-    metric: Callable[..., StreamingMetric],
-    *,
-    options: tuple[str, ...] = ("thresholds",),
-    differences: str = _AT_THRESHOLDS,
-) -> MetricRow:
-    return MetricRow(function, keras, _LABELLED, options, Weights.ELEMENT, differences, metric)
+# Function -> `metric(**options)`, which makes the metric without its variables.
+_METRICS: Mapping[str, Callable[..., StreamingMetric]] = {
+    "mean": means.mean_of(means.values),
+    "accuracy": means.mean_of(means.correct),
+    "mean_absolute_error": means.mean_of(means.absolute_error),
+    "mean_squared_error": means.mean_of(means.squared_error),
+    "root_mean_squared_error": means.mean_of(means.squared_error, tf.sqrt),
+    "mean_cosine_distance": means.mean_of(means.cosine_similarity, lambda mean: 1.0 - mean),
+    "percentage_below": means.mean_of(means.below),
+    "mean_relative_error": means.mean_of(means.relative_error),
+    "mean_tensor": means.mean_tensor,
+    "true_positives": confusion.counts_of("tp"),
+    "false_negatives": confusion.counts_of("fn"),
+    "true_negatives": confusion.counts_of("tn"),
+    "false_positives": confusion.counts_of("fp"),
+    "precision": confusion.counts_of("tp", "fp", result=confusion.precision),
+    "recall": confusion.counts_of("tp", "fn", result=confusion.recall),
+    "true_positives_at_thresholds": confusion.count_at_thresholds("tp"),
+    "false_negatives_at_thresholds": confusion.count_at_thresholds("fn"),
+    "true_negatives_at_thresholds": confusion.count_at_thresholds("tn"),
+    "false_positives_at_thresholds": confusion.count_at_thresholds("fp"),
+    "precision_at_thresholds": confusion.share_at_thresholds("fp"),
+    "recall_at_thresholds": confusion.share_at_thresholds("fn"),
+    "auc": confusion.auc,
+    "sensitivity_at_specificity": confusion.sensitivity_at_specificity,
+    "specificity_at_sensitivity": confusion.specificity_at_sensitivity,
+    "mean_iou": confusion.mean_iou,
+    "mean_per_class_accuracy": confusion.mean_per_class_accuracy,
+    "precision_at_k": ranking.share_at_k("fp"),
+    "recall_at_k": ranking.share_at_k("fn"),
+    "precision_at_top_k": ranking.share_at_top_k("fp"),
+    "recall_at_top_k": ranking.share_at_top_k("fn"),
+    "average_precision_at_k": ranking.average_precision_at_k,
+    "sparse_precision_at_k": ranking.share_at_k("fp"),
+    "sparse_average_precision_at_k": ranking.average_precision_at_k,
+}
 
 
-def _at_k(
-    function: str,
-    metric: Callable[..., StreamingMetric],
-    *,
-    keras: str = "",
-    predictions: str = "predictions",
-    options: tuple[str, ...] = ("k", "class_id"),
-    differences: str = "none in Keras; the result is float64",
-) -> MetricRow:
+@functools.cache
+def _rows() -> dict[str, MetricRow]:
+    """Function -> its row: the facts of `metric_table.csv`, and its metric."""
+    with Path(__file__).with_suffix(".csv").open(encoding="utf-8", newline="") as file:
+        return {row["function"]: _row(**row) for row in csv.DictReader(file)}
+
+
+def _row(function: str, keras: str, differences: str, weights: str, **facts: str) -> MetricRow:
     return MetricRow(
         function,
         keras,
-        ("labels", predictions, "weights"),
-        options,
-        Weights.ROW,
+        tuple(facts["tensors"].split()),
+        tuple(facts["options"].split()),
+        Weights[weights],
         differences,
-        metric,
-        aligned=False,
-        sparse_labels=True,
+        _METRICS[function],
+        bool(facts["aligned"]),
+        bool(facts["sparse_labels"]),
     )
-
-
-_VALUES = ("values", "weights")
-
-_ROWS = (
-    # Means over elements.
-    _mean(
-        "mean", "keras.metrics.Mean", means.mean_of(means.values), tensors=_VALUES, aligned=False
-    ),
-    _mean(
-        "accuracy",
-        "keras.metrics.Accuracy",
-        means.mean_of(means.correct),
-        differences=f"casts labels to the dtype of the predictions, v1 the reverse; {_PER_EXAMPLE}",
-    ),
-    _mean(
-        "mean_absolute_error",
-        "keras.metrics.MeanAbsoluteError",
-        means.mean_of(means.absolute_error),
-    ),
-    _mean(
-        "mean_squared_error",
-        "keras.metrics.MeanSquaredError",
-        means.mean_of(means.squared_error),
-    ),
-    _mean(
-        "root_mean_squared_error",
-        "keras.metrics.RootMeanSquaredError",
-        means.mean_of(means.squared_error, tf.sqrt),
-        differences=f"subtracts in float32 also what is float64; {_PER_EXAMPLE}",
-    ),
-    _mean(
-        "mean_cosine_distance",
-        "keras.metrics.CosineSimilarity",
-        means.mean_of(means.cosine_similarity, lambda mean: 1.0 - mean),
-        options=("dim",),
-        differences="is 1 minus the distance, and normalizes its inputs first, which v1 does not",
-    ),
-    _mean(
-        "percentage_below",
-        "keras.metrics.Mean",
-        means.mean_of(means.below),
-        tensors=("values", "threshold", "weights"),
-        differences=f"needs `values < threshold` as its values; {_PER_EXAMPLE}",
-        aligned=False,
-    ),
-    MetricRow(
-        "mean_relative_error",
-        "",
-        ("labels", "predictions", "normalizer", "weights"),
-        (),
-        Weights.ELEMENT,
-        "none in Keras 3",
-        means.mean_of(means.relative_error),
-    ),
-    MetricRow(
-        "mean_tensor",
-        "",
-        _VALUES,
-        ("shape",),  # no parameter of v1, which reads it from the static shape of `values`
-        Weights.ELEMENT,
-        "none in Keras 3",
-        means.mean_tensor,
-        aligned=False,
-    ),
-    # Counts of booleans.
-    _count("true_positives", "keras.metrics.TruePositives", confusion.counts_of("tp")),
-    _count("false_negatives", "keras.metrics.FalseNegatives", confusion.counts_of("fn")),
-    _count("true_negatives", "keras.metrics.TrueNegatives", confusion.counts_of("tn")),
-    _count("false_positives", "keras.metrics.FalsePositives", confusion.counts_of("fp")),
-    _count(
-        "precision",
-        "keras.metrics.Precision",
-        confusion.counts_of("tp", "fp", result=confusion.precision),
-    ),
-    _count(
-        "recall",
-        "keras.metrics.Recall",
-        confusion.counts_of("tp", "fn", result=confusion.recall),
-    ),
-    # Counts at thresholds.
-    _curve(
-        "true_positives_at_thresholds",
-        "keras.metrics.TruePositives",
-        confusion.count_at_thresholds("tp"),
-    ),
-    _curve(
-        "false_negatives_at_thresholds",
-        "keras.metrics.FalseNegatives",
-        confusion.count_at_thresholds("fn"),
-    ),
-    _curve(
-        "true_negatives_at_thresholds",
-        "keras.metrics.TrueNegatives",
-        confusion.count_at_thresholds("tn"),
-    ),
-    _curve(
-        "false_positives_at_thresholds",
-        "keras.metrics.FalsePositives",
-        confusion.count_at_thresholds("fp"),
-    ),
-    _curve(
-        "precision_at_thresholds",
-        "keras.metrics.Precision",
-        confusion.share_at_thresholds("fp"),
-        differences=f"{_AT_THRESHOLDS}; v1 adds 1e-7 to the divisor",
-    ),
-    _curve(
-        "recall_at_thresholds",
-        "keras.metrics.Recall",
-        confusion.share_at_thresholds("fn"),
-        differences=f"{_AT_THRESHOLDS}; v1 adds 1e-7 to the divisor",
-    ),
-    _curve(
-        "auc",
-        "keras.metrics.AUC",
-        confusion.auc,
-        options=("num_thresholds", "curve", "summation_method", "thresholds"),
-        differences=(
-            "0.0 without positives, where v1 gives 1.0 (ROC); v1 adds 1e-6 to every quotient, "
-            "which shows when counts or weights are small; evenly spaced thresholds are searched "
-            "by a product, which misplaces some predictions that equal a threshold; "
-            "'interpolation' is v1's trapezoidal for ROC and careful_interpolation for PR, and "
-            "nothing is v1's default for PR, trapezoidal"
-        ),
-    ),
-    _curve(
-        "sensitivity_at_specificity",
-        "keras.metrics.SensitivityAtSpecificity",
-        confusion.sensitivity_at_specificity,
-        options=("specificity", "num_thresholds"),
-        differences="takes the best sensitivity of those with at least that specificity, v1 the "
-        "one whose specificity is nearest",
-    ),
-    _curve(
-        "specificity_at_sensitivity",
-        "keras.metrics.SpecificityAtSensitivity",
-        confusion.specificity_at_sensitivity,
-        options=("sensitivity", "num_thresholds"),
-        differences="takes the best specificity of those with at least that sensitivity, v1 the "
-        "one whose sensitivity is nearest",
-    ),
-    # Confusion matrices.
-    MetricRow(
-        "mean_iou",
-        "keras.metrics.MeanIoU",
-        _LABELLED,
-        ("num_classes",),
-        Weights.FLAT,
-        "counts in int64 unless given a dtype, so that weights below 1 become 0; ignores ids that "
-        "are no class, where v1 fails; broadcasts a scalar weight",
-        confusion.mean_iou,
-    ),
-    MetricRow(
-        "mean_per_class_accuracy",
-        "",
-        _LABELLED,
-        ("num_classes",),
-        Weights.FLAT_OR_SCALAR,
-        "none in Keras 3; v1's update op gives the accuracy of each class, its value their mean",
-        confusion.mean_per_class_accuracy,
-    ),
-    # Rankings.
-    _at_k(
-        "precision_at_k",
-        ranking.share_at_k("fp"),
-        keras="keras.metrics.Precision",
-        differences="`top_k=` needs one-hot labels; result float32, v1's float64; 0.0 for 0 / 0",
-    ),
-    _at_k(
-        "recall_at_k",
-        ranking.share_at_k("fn"),
-        keras="keras.metrics.Recall",
-        differences="`top_k=` needs one-hot labels; result float32, v1's float64; 0.0 for 0 / 0",
-    ),
-    _at_k("precision_at_top_k", ranking.share_at_top_k("fp"), predictions="predictions_idx"),
-    _at_k("recall_at_top_k", ranking.share_at_top_k("fn"), predictions="predictions_idx"),
-    _at_k("average_precision_at_k", ranking.average_precision_at_k, options=("k",)),
-    _at_k("sparse_precision_at_k", ranking.share_at_k("fp")),
-    _at_k("sparse_average_precision_at_k", ranking.average_precision_at_k, options=("k",)),
-)
-
-_BY_FUNCTION = {row.function: row for row in _ROWS}
 
 
 def rows() -> tuple[MetricRow, ...]:
     """All rows, grouped by kind, in the order in which the documentation lists them."""
-    return _ROWS
+    return tuple(_rows().values())
 
 
 def find(function: str) -> MetricRow | None:
     """The row of `tf.compat.v1.metrics.<function>`, or None."""
-    return _BY_FUNCTION.get(function)
+    return _rows().get(function)
 
 
 def row(function: str) -> MetricRow:
     """The row of `tf.compat.v1.metrics.<function>`; ValueError naming all of them."""
     found = find(function)
     if found is None:
-        known = ", ".join(sorted(_BY_FUNCTION))
+        known = ", ".join(sorted(_rows()))
         raise ValueError(f"No metric function {function!r}; there are: {known}.")
     return found

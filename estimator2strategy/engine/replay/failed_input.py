@@ -5,8 +5,11 @@ TensorFlow names the op that takes the next batch, which is not the user's, and 
 
 from __future__ import annotations
 
+import csv
+import functools
 import re
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any, NamedTuple
 
 import tensorflow as tf
@@ -55,50 +58,15 @@ class _Failure(NamedTuple):
     instead: str
 
 
-_FAILURES = (
-    _Failure(
-        "`generator` yielded",
-        ("FlatMapDataset", "GeneratorDataset"),
-        "Let the generator yield what output_types and output_shapes of from_generator say.",
-    ),
-    _Failure(
-        r"returned by pyfunc_\d+",
-        ("MapDataset", "ParallelMapDataset", "MapAndBatch"),
-        "Let the function of py_func return arrays of the type in Tout: value.astype(np.float32).",
-    ),
-    _Failure(
-        r"Traceback \(most recent call last\)",
-        ("FlatMapDataset", "GeneratorDataset", "MapDataset", "ParallelMapDataset"),
-        "Mend the Python function that the Dataset calls.",
-    ),
-    _Failure(
-        "to the batch|Cannot batch tensors",
-        ("BatchDataset", "ParallelBatchDataset", "MapAndBatch"),
-        "Let all elements of a batch have one shape, or use padded_batch.",
-    ),
-    _Failure(
-        "truncated record|corrupted record",
-        ("TFRecordDataset", "ParallelInterleaveDataset", "InterleaveDataset", "FlatMapDataset"),
-        "The file is cut or damaged: write it again, or leave it out.",
-    ),
-    _Failure(
-        "No such file|not found|NotFound",
-        ("TFRecordDataset", "TextLineDataset", "FixedLengthRecordDataset"),
-        "Look at the names of the files.",
-    ),
-    _Failure(
-        r"Could not parse example|Feature: |Key: ",
-        ("ParseExampleDataset", "MapDataset", "ParallelMapDataset", "MapAndBatch"),
-        "Let the feature spec be that of the files: the names, types and lengths of features.",
-    ),
-    _Failure(
-        "Incompatible shapes at component|Incompatible types at component",
-        (),
-        "Let each batch have the type and shape that the Dataset declares: set_shape in a map does "
-        "not change what comes.",
-    ),
-)
 _ANY = _Failure("", (), "Look at the functions and files of this Dataset.")
+
+
+@functools.cache
+def _failures() -> list[_Failure]:
+    """The kinds of `failed_input.csv`; the first one whose words are found counts."""
+    with Path(__file__).with_suffix(".csv").open(encoding="utf-8", newline="") as file:
+        rows = csv.DictReader(file)
+        return [_Failure(r["words"], tuple(r["makers"].split()), r["instead"]) for r in rows]
 
 
 def is_failed_input(recorded: RecordedGraph, message: str) -> bool:
@@ -116,7 +84,7 @@ def named_input_failure(recorded: RecordedGraph, error: Exception) -> Exception:
     """Returns the error of a user's Dataset, with the user's line if that is known."""
     failed: Any = error
     message = str(failed.message)
-    failure = next((kind for kind in _FAILURES if re.search(kind.words, message)), _ANY)
+    failure = next((kind for kind in _failures() if re.search(kind.words, message)), _ANY)
     line = line_in_python(message) or _line_of_maker(recorded, failure.makers)
     if line is None:
         return error
