@@ -93,7 +93,7 @@ class _IteratorHook(tf1.train.SessionRunHook):
     def __init__(self, iterator: Any):
         self._initializer = iterator.initializer
 
-    def after_create_session(self, session: Any, coord: Any) -> None:
+    def after_create_session(self, session: "tf.compat.v1.Session", coord: Any) -> None:
         session.run(self._initializer)
 
 
@@ -222,7 +222,7 @@ class Draws:
                 self.uncontrolled.append(op.name)
         self.shapes: Any = []
 
-    def feed(self, session: Any, step: Any, feed: Any) -> Any:
+    def feed(self, session: "tf.compat.v1.Session", step: Any, feed: Any) -> Any:
         """The values for one step, whose batch is `feed`."""
         if not self.ops:
             return {}

@@ -7,7 +7,7 @@ import dataclasses
 from collections.abc import Iterator
 from typing import Any
 
-from estimator2strategy.tools.migrate import tables
+from estimator2strategy.tools.migrate import codemod_tables
 from estimator2strategy.tools.migrate.call_text import ArgumentText, CallText
 from estimator2strategy.tools.migrate.codemod import Change, SafetyTier, Todo, codemod
 from estimator2strategy.tools.migrate.module import Module
@@ -33,10 +33,10 @@ class LayerRow:
 
 ROWS = {
     row["name"]: LayerRow(
-        row["keras"], tables.words(row["arguments"]), bool(row["has_variables"]),
+        row["keras"], codemod_tables.words(row["arguments"]), bool(row["has_variables"]),
         bool(row["trains"]),
     )
-    for row in tables.rows("layers")
+    for row in codemod_tables.rows("layers")
 }  # fmt: skip
 # The classes, whose arguments are those of the functions, without the inputs.
 _CLASSES = {

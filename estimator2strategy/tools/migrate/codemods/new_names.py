@@ -14,7 +14,7 @@ from estimator2strategy.engine.names import name_table as facade
 from estimator2strategy.engine.names import tables
 from estimator2strategy.legacy import removed_names
 from estimator2strategy.tools.check.rules.tensorflow.changed_calls import differences
-from estimator2strategy.tools.migrate import tables as own_tables
+from estimator2strategy.tools.migrate import codemod_tables
 from estimator2strategy.tools.migrate.codemod import SafetyTier, Todo, codemod
 from estimator2strategy.tools.migrate.module import Module
 from estimator2strategy.tools.reader import unreached
@@ -218,7 +218,7 @@ def _imported(module: Module, node: Any, name: Any, today: Any) -> Any:
 
 
 # Class of Keras 3 -> what it does, and the class of examples/tf1_optimizers.py.
-_OPTIMIZERS = {row["keras"]: (row["what"], row["equal"]) for row in own_tables.rows("lookups")}
+_OPTIMIZERS = {row["keras"]: (row["what"], row["equal"]) for row in codemod_tables.rows("lookups")}
 _MODULES = ("keras.optimizers.", "tf.keras.optimizers.", "tf.optimizers.")
 
 

@@ -244,8 +244,9 @@ class ModelClass(Body):
             if name.startswith("tf.metrics."):
                 raise StaysError(statement, f"write {name} as a Keras metric first (stage 3)")
             if isinstance(statement, ast.Assign) and name.startswith("tf.keras.metrics."):
-                target: Any = statement.targets[0]
-                self._metrics[target.id] = target.id
+                assigned: Any = statement.targets[0]
+                target = assigned.id
+                self._metrics[target] = target
                 text = re.sub(r"name='(\w+)'", r'name="\1"', joined(self._called.text(call)))
                 makers.append(f"self.{target} = {text}")
             elif isinstance(statement, ast.Assign) and isinstance(call, ast.Dict):

@@ -15,7 +15,7 @@ import re
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from estimator2strategy.tools.migrate import tables
+from estimator2strategy.tools.migrate import codemod_tables
 from estimator2strategy.tools.migrate.model_class import values
 from estimator2strategy.tools.migrate.model_class.rewriting import Rewriter, StaysError
 from estimator2strategy.tools.migrate.model_class.scopes import scope_of_with
@@ -48,7 +48,7 @@ FUNCTION = '''def weighted_mean(losses, weights):
     return keras.ops.divide_no_nan(total, keras.ops.sum(present))
 '''
 # Functions of tf.losses -> the loss of each element.
-_ELEMENTS = {row["name"]: row["element"] for row in tables.rows("losses") if row["element"]}
+_ELEMENTS = {row["name"]: row["element"] for row in codemod_tables.rows("losses") if row["element"]}
 
 
 def text(node: Any, kind: Any, parts: Sequence[str], weights: str) -> str:

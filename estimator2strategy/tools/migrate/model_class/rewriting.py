@@ -15,7 +15,7 @@ import ast
 import dataclasses
 from typing import Any
 
-from estimator2strategy.tools.migrate import tables
+from estimator2strategy.tools.migrate import codemod_tables
 from estimator2strategy.tools.migrate.module import Module, legacy_name
 
 _DTYPES = {
@@ -48,10 +48,11 @@ class OpRow:
 
 ROWS = {
     row["name"]: OpRow(
-        row["keras"], tables.words(row["arguments"]), int(row["first"]),
-        tables.pairs(row["by_name"]), tables.pairs(row["defaults"]), row["form"] or "{}",
+        row["keras"], codemod_tables.words(row["arguments"]), int(row["first"]),
+        codemod_tables.pairs(row["by_name"]), codemod_tables.pairs(row["defaults"]),
+        row["form"] or "{}",
     )
-    for row in tables.rows("ops")
+    for row in codemod_tables.rows("ops")
 }  # fmt: skip
 _OPS = {legacy_name(name): row for name, row in ROWS.items()} | ROWS
 # How many arguments a function needs that Keras cannot do without.
