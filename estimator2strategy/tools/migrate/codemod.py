@@ -1,4 +1,4 @@
-"""Codemods. Each is a file in `codemods/` that registers itself:
+"""Codemods. Each is a function in `codemods/` that registers itself:
 
 Example:
 

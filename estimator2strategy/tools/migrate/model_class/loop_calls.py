@@ -143,10 +143,11 @@ _LOOP_ARGUMENTS = (
 )
 _UNKNOWN_CONFIG = "its config is made in a way that is not understood"
 _ODD_CONFIG = "make its config by one call of RunConfig, with arguments by name"
-_OPTIONS = set(
-    "model_dir tf_random_seed save_summary_steps save_checkpoints_steps keep_checkpoint_max cluster "
-    "log_step_count_steps save_checkpoints_secs session_config tpu_config master".split()
-)
+_OPTIONS = {
+    "model_dir", "tf_random_seed", "save_summary_steps", "save_checkpoints_steps", "tpu_config",
+    "keep_checkpoint_max", "log_step_count_steps", "save_checkpoints_secs", "session_config",
+    "cluster", "master",
+}  # fmt: skip
 _EXPORTS = ("export_saved_model", "export_savedmodel")
 _CHECKPOINT = "keras.callbacks.ModelCheckpoint(path, save_weights_only=True, save_freq={every})"
 TRAIN = '''
@@ -274,8 +275,7 @@ class LoopCalls:
         if not isinstance(node, ast.Call) or not ast.unparse(node.func).endswith("RunConfig"):
             raise StaysError(node, _ODD_CONFIG)
         options = arguments(node, ("model_dir",))
-        unknown = set(options) - _OPTIONS
-        if unknown:
+        if unknown := set(options) - _OPTIONS:
             raise StaysError(node, f"fit has nothing for {', '.join(sorted(unknown))}")
         return options, statement
 
