@@ -249,14 +249,14 @@ def _is_random(op: Any) -> Any:
 
 
 def _needed(ends: Any) -> Any:
-    found, left = set(), list(ends)
+    needed, left = set(), list(ends)
     while left:
         op = left.pop()
-        if op not in found:
-            found.add(op)
+        if op not in needed:
+            needed.add(op)
             left += [tensor.op for tensor in op.inputs]
             left += op.control_inputs
-    return found
+    return needed
 
 
 def described(infos: Any) -> Any:

@@ -193,12 +193,12 @@ class TrainFeed(Feed):
     def ends(self) -> Any:
         trainable = tf1.trainable_variables()
         try:
-            found = tf1.gradients(self.spec.loss, trainable)
+            gradients = tf1.gradients(self.spec.loss, trainable)
         except Exception as error:  # whatever an op without a gradient raises
             self.notes.append(f"no gradients of the loss: {error}")
-            found = [None] * len(trainable)
+            gradients = [None] * len(trainable)
         self.trainable = [_name(variable) for variable in trainable]
-        self._gradients = [None if g is None else tf.convert_to_tensor(g) for g in found]
+        self._gradients = [None if g is None else tf.convert_to_tensor(g) for g in gradients]
         known = [gradient for gradient in self._gradients if gradient is not None]
         return [self.spec.loss, self.spec.train_op, *known]
 

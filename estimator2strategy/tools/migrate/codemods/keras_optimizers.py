@@ -221,8 +221,8 @@ def _method(use: Any) -> Any:
 
 
 def _methods(module: Module, call: Any, bound: Any) -> Any:
-    found = map(_method, _uses(module, call, bound))
-    return [method for method in found if method is not None]
+    methods = map(_method, _uses(module, call, bound))
+    return [method for method in methods if method is not None]
 
 
 def _step(method: Any) -> Any:
@@ -235,5 +235,5 @@ def _step(method: Any) -> Any:
 
 
 def _is_global_step(module: Module, node: Any, scope: Any) -> Any:
-    found = module.source.call(node, scope)
-    return found is not None and module.name(found.node.func, found.scope) in _STEPS
+    call = module.source.call(node, scope)
+    return call is not None and module.name(call.node.func, call.scope) in _STEPS

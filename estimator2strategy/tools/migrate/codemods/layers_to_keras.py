@@ -121,9 +121,9 @@ def _scope_call(module: Module, node: Any) -> Any:
     """The call in `with tf.variable_scope(...):`."""
     if isinstance(node, ast.With):
         for item in node.items:
-            found = module.source.call(item.context_expr, module.source.scope_of(node))
-            if found is not None and module.name(found.node.func, found.scope) in _SCOPES:
-                return found
+            call = module.source.call(item.context_expr, module.source.scope_of(node))
+            if call is not None and module.name(call.node.func, call.scope) in _SCOPES:
+                return call
     return None
 
 

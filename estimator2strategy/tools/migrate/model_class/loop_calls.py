@@ -265,8 +265,8 @@ class LoopCalls:
         """The options of the RunConfig, and the statement that makes it."""
         node, statement = self._given.get("config"), None
         if isinstance(node, ast.Name):
-            found = self.made.scope.find(node.id)
-            values: Any = found.bindings.get(node.id, ()) if found else ()
+            scope = self.made.scope.find(node.id)
+            values: Any = scope.bindings.get(node.id, ()) if scope else ()
             if len(values) != 1 or not isinstance(values[0], ast.Call):
                 raise StaysError(self.made.node, _UNKNOWN_CONFIG)
             statement, node = parent_of(values[0]), values[0]
@@ -342,8 +342,8 @@ class LoopCalls:
     def _wrapped(self, lines: Any, statement: Any) -> str:
         """Lines for the place of a statement."""
         indent = " " * statement.col_offset
-        found = (one for line in lines for one in wrapped(line, self.limit, indent))
-        return "\n".join(line.removeprefix(indent) for line in found)
+        broken = (one for line in lines for one in wrapped(line, self.limit, indent))
+        return "\n".join(line.removeprefix(indent) for line in broken)
 
     def _replaced(self, call: Any) -> Any:
         """The change for a method of the loop."""

@@ -289,10 +289,10 @@ class ModelClass(Body):
         return f"self.{self._metrics[node.id]}" if is_metric else None
 
     def _entries(self, node: Any) -> Any:
-        found: dict[Any, Any] = {}
+        entries: dict[Any, Any] = {}
         for key, value in zip(node.keys, node.values, strict=True):
-            found |= self._entry(key, value)
-        return found
+            entries |= self._entry(key, value)
+        return entries
 
     def _entry(self, key: Any, value: Any) -> Any:
         if not isinstance(value, ast.Name) or value.id not in self._metrics:

@@ -83,11 +83,11 @@ def rule(node: Any, rewriter: Any) -> Any:
 def _given(node: Any, row: Any) -> Any:
     """The arguments of a call by Keras's names; None if Keras's function has not all of them."""
     try:
-        found = arguments(node, [f"{number}" for number in range(len(row.arguments))])
+        by_number = arguments(node, [f"{number}" for number in range(len(row.arguments))])
     except StaysError:
         return None
     others, given = dict(row.by_name), {}
-    for position, (one, value) in enumerate(found.items()):
+    for position, (one, value) in enumerate(by_number.items()):
         if isinstance(value, ast.Constant) and value.value is None:
             continue
         if one.isdigit():
@@ -183,9 +183,9 @@ def arguments(call: Any, names: Any) -> Any:
     """
     if any(isinstance(a, ast.Starred) for a in call.args) or len(call.args) > len(names):
         raise StaysError(call, "its arguments cannot be told by name: write them out")
-    found = dict(zip(names, call.args, strict=False))
+    given = dict(zip(names, call.args, strict=False))
     for keyword in call.keywords:
         if keyword.arg is None:
             raise StaysError(call, "its arguments cannot be told by name: write them out")
-        found[keyword.arg] = keyword.value
-    return found
+        given[keyword.arg] = keyword.value
+    return given
