@@ -198,7 +198,7 @@ def _by_ruff(tool: str, text: str, before: str, path: str, *, whole: bool) -> st
         rules = ["--select", "I", "--fix", "--exit-zero", "--quiet", "--force-exclude"]
         text = _output([tool, "check", *rules, *end], text)
         return _output([tool, "format", "--quiet", "--force-exclude", *end], text)
-    limit = f"line-length={wrapping.of(path)}"
+    limit = f"line-length={wrapping.line_limit_of(path)}"
     for first, last in reversed(_changed(before, text)):
         some = ["--isolated", "--config", limit, f"--range={first}-{last + 1}"]
         text = _output([tool, "format", "--quiet", *some, *end], text)
@@ -208,7 +208,7 @@ def _by_ruff(tool: str, text: str, before: str, path: str, *, whole: bool) -> st
 def _by_black(tool: str, text: str, before: str, path: str, *, whole: bool) -> str:
     options = ["--quiet", "--stdin-filename", path]
     if not whole:
-        options += [f"--line-length={wrapping.of(path)}"]
+        options += [f"--line-length={wrapping.line_limit_of(path)}"]
         options += [f"--line-ranges={first}-{last}" for first, last in _changed(before, text)]
     return _output([tool, *options, "-"], text)
 

@@ -58,7 +58,7 @@ def _changes(program: Any, function: Any) -> Iterator[Any]:
         function,
         read(home, function, helpers),
         _class_name(home, function),
-        wrapping.of(home.source.path),
+        wrapping.line_limit_of(home.source.path),
         helpers,
         is_on_cores=any(loop_calls.uses_tpu(made) for _, made in loops),
     )
@@ -74,7 +74,7 @@ def _changes(program: Any, function: Any) -> Iterator[Any]:
         texts.setdefault(module, []).extend(f"\n\n{one.strip()}" for one in calls.helpers)
         imports.setdefault(module, []).extend(calls.imports)
     for node in receivers.values():
-        changes += loop_calls.changes(program, node)
+        changes += loop_calls.receiver_changes(program, node)
     new_names.check_reads([function, *helpers.functions()])
     places = {home: function} | {m: outermost(made.node) for m, made in loops if m is not home}
     for module, of_module in texts.items():

@@ -19,7 +19,7 @@ _DEFINITIONS = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)
 _NOT_READ = ("set_default",)
 
 
-def early(module: Module) -> Iterator[ast.expr]:
+def early_reads(module: Module) -> Iterator[ast.expr]:
     """The expressions that read flags while the file is imported, or call what reads them."""
     readers = _readers(module)
     for node in _at_import(module.source.tree):
@@ -99,7 +99,7 @@ def find_flags(module: Module) -> Iterator[Any]:
     used = [node for node, _ in module.uses("tf.flags")]
     if not used and not any(module.uses("tf.app")):
         return
-    reads = list(early(module))
+    reads = list(early_reads(module))
     for node in reads:
         yield Todo(node, "absl reads the command line in app.run only; move this below it")
     runs = [*module.calls("tf.app.run", "absl.app.run")]

@@ -60,7 +60,7 @@ class Body:
         self._called = Rewriter(
             module,
             (self._flag, values.no_mode, self._kept, *values.VALUES, self._helper,
-             self._recurrent.rule, self._columns.rule, self.layers.rule, rewriting.rule),
+             self._recurrent.rule, self._columns.rule, self.layers.rule, rewriting.keras_op),
         )  # fmt: skip
 
     # Lines.

@@ -82,7 +82,7 @@ class NewNames:
             imports: dict[Any, Any] = {}
             for alias in statement.names:
                 imports |= names.get(alias.name, {ast.unparse(alias): None})
-            limit = wrapping.of(module.source.path)
+            limit = wrapping.line_limit_of(module.source.path)
             head = f"from {'.' * statement.level}{statement.module or ''} import "
             text = head + ", ".join(imports)
             if len(text) + statement.col_offset > limit:
@@ -201,7 +201,7 @@ class HelperFunction:
     def __init__(self, helpers: Any, function: Any):
         self.helpers, self.function = helpers, function
         self.module = helpers.module.program.module_of(function)
-        self.limit = wrapping.of(self.module.source.path)
+        self.limit = wrapping.line_limit_of(self.module.source.path)
         if not self.module.program.may_change(self.module):
             where = self.module.source.path
             raise StaysError(function, f"migrate {where} with this file: it makes layers for it")

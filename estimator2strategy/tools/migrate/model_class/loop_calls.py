@@ -15,7 +15,7 @@ from estimator2strategy.tools.migrate.module import Module, parent_of
 _RECEIVERS = ("ServingInputReceiver", "TensorServingInputReceiver")
 
 
-def changes(program: Any, named: Any) -> Iterator[Any]:
+def receiver_changes(program: Any, named: Any) -> Iterator[Any]:
     """Yields the changes of a receiver function: placeholders become specs, the receiver a dict.
 
     Args:
@@ -245,7 +245,7 @@ class LoopCalls:
 
     def __init__(self, module: Module, made: Any, model_class: Any, new_names: Any):
         self.module, self.made, self._class = module, made, model_class
-        self.limit = wrapping.of(module.source.path)
+        self.limit = wrapping.line_limit_of(module.source.path)
         self._new_names = new_names
         self.helpers: list[Any] = []
         self.imports: list[Any] = []

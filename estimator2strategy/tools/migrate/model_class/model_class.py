@@ -199,7 +199,7 @@ class ModelClass(Body):
         losses = _Losses(self)
         read = reads_of(value).union(*map(reads_of, self.parts.summaries))
         read |= set(self.several.losses) if self.several else set()
-        kept = model_fn_parts.of(self.parts.loss, read, self._adds_loss)
+        kept = model_fn_parts.slice_of(self.parts.loss, read, self._adds_loss)
         lines = [line for s in kept for line in losses.written(s)]
         loss = joined(losses.rewriter.text(value))
         summaries = [line for s in self.parts.summaries for line in self._summary(s)]
@@ -351,8 +351,8 @@ class _Losses:
             raise StaysError(node, f"write out what {odd} does in {name}")
         texts = [rewriter.text(given[argument]) for argument in known]
         if weights is not None and not model_fn_parts.is_one(weights):
-            self._model.functions[model_fn_parts.FUNCTION] = None
-            return model_fn_parts.text(node, kind, texts, rewriter.text(weights))
+            self._model.functions[model_fn_parts.WEIGHTED_MEAN] = None
+            return model_fn_parts.weighted_loss(node, kind, texts, rewriter.text(weights))
         return f"keras.losses.{keras}({', '.join(texts)})"
 
     def _total(self, node: Any, rewriter: Any) -> Any:

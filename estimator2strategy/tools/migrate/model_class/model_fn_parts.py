@@ -22,7 +22,7 @@ from estimator2strategy.tools.migrate.model_class.scopes import scope_of_with
 from estimator2strategy.tools.migrate.module import Module, is_docstring
 
 
-def of(statements: Any, needed: Any, adds: Any) -> Any:
+def slice_of(statements: Any, needed: Any, adds: Any) -> Any:
     """Those of the statements that a loss needs, or that do more than assign.
 
     Args:
@@ -39,7 +39,7 @@ def of(statements: Any, needed: Any, adds: Any) -> Any:
     return kept
 
 
-FUNCTION = '''def weighted_mean(losses, weights):
+WEIGHTED_MEAN = '''def weighted_mean(losses, weights):
     """The mean over the losses whose weight is not 0."""
     weights = keras.ops.cast(weights, losses.dtype)
     weights = keras.ops.broadcast_to(weights, keras.ops.shape(losses))
@@ -51,7 +51,7 @@ FUNCTION = '''def weighted_mean(losses, weights):
 _ELEMENTS = {row["name"]: row["element"] for row in codemod_tables.rows("losses") if row["element"]}
 
 
-def text(node: Any, kind: Any, parts: Sequence[str], weights: str) -> str:
+def weighted_loss(node: Any, kind: Any, parts: Sequence[str], weights: str) -> str:
     """The text of a weighted loss of the texts of labels and predictions.
 
     Raises:

@@ -60,7 +60,7 @@ _WHOLE = {"tf.where": 3}
 _KNOWN = {"name", "axis", "keepdims", "dtype"}
 
 
-def rule(node: Any, rewriter: Any) -> Any:
+def keras_op(node: Any, rewriter: Any) -> Any:
     """The text of a call of TensorFlow's as one of `keras.ops`; None for another one."""
     if not isinstance(node, ast.Call):
         return None

@@ -21,7 +21,7 @@ else:
 DEFAULT = 88  # black's
 
 
-def of(path: Any) -> Any:
+def line_limit_of(path: Any) -> Any:
     """The limit for a file, from the settings in the folders above it."""
     return _of_folder(Path(path).resolve().parent)
 
