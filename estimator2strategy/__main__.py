@@ -52,7 +52,7 @@ _COMMANDS = {
         "write a training step as a folder that trains where only JAX is",
     ),
     "export-for": (
-        "estimator2strategy.tools.exports",
+        "estimator2strategy.tools.exports.export_for",
         "rewrite an exported model for TF 1.15, TF 2, Keras or a converter",
     ),
     "run": (

@@ -48,7 +48,7 @@ LAZY = {
     "tools/check/pytest_plugin": "pytest loads the plugin for projects that do not use it, too",
     "tools/checkpoint/checkpoint_command": _WITHOUT_TENSORFLOW,
     "tools/checkpoint/keras_file": "files are read without Keras; only a model needs it",
-    "tools/exports": _WITHOUT_TENSORFLOW,
+    "tools/exports/export_for": _WITHOUT_TENSORFLOW,
     "tools/golden/record_command": _WITHOUT_TENSORFLOW,
     "tools/golden/verify": _WITHOUT_TENSORFLOW,
 }

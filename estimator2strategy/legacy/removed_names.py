@@ -7,11 +7,13 @@ modules in `_DROPPED` gets a copy of it, with the dropped names added.
 from __future__ import annotations
 
 import collections.abc
+import csv
 import functools
 import importlib
 import inspect
 import math
 from collections.abc import Callable
+from pathlib import Path
 from types import ModuleType
 from typing import Any
 
@@ -99,86 +101,43 @@ class _Cast(dict[str, Any]):
         return lambda values: np.asarray(values, dtype)
 
 
-# Module -> dropped name -> "module:name" of what it is today, or the thing itself.
-_DROPPED: dict[str, dict[str, Any]] = {
-    "base64": {
-        "encodestring": "base64:encodebytes",
-        "decodestring": "base64:decodebytes",
-    },
+# Names of NumPy that are still there, but no longer for what they were used for then.
+_CHANGED = {
+    "fromstring": _fromstring,
+    "reshape": _reshape,
+    **{name: _ragged(name) for name in ("array", "asarray")},
+    **{n: _of_order(n) for n in ("nanpercentile", "nanquantile", "percentile", "quantile")},
+}
+CHANGED = {("numpy", name) for name in _CHANGED}
+# Module -> dropped name -> the thing itself, or one that does what it did.
+_MADE: dict[str, dict[str, Any]] = {
     "collections": {
         name: f"collections.abc:{name}" for name in collections.abc.__all__ if name != "Buffer"
     },
-    "fractions": {"gcd": "math:gcd"},
     "inspect": {"getargspec": _getargspec},
     "numpy": {
-        "AxisError": "numpy.exceptions:AxisError",
-        "ComplexWarning": "numpy.exceptions:ComplexWarning",
-        "Inf": "math:inf",
-        "Infinity": "math:inf",
-        "NAN": "math:nan",
+        **{kind.__name__: kind for kind in (bool, complex, float, int, object, str)},
+        "long": int,
+        "unicode": str,
         "NINF": -math.inf,
-        "NaN": "math:nan",
-        "PINF": "math:inf",
-        "RankWarning": "numpy.exceptions:RankWarning",
-        "VisibleDeprecationWarning": "numpy.exceptions:VisibleDeprecationWarning",
-        "alltrue": "numpy:all",
-        "array": _ragged("array"),
-        "asarray": _ragged("asarray"),
         "asfarray": _asfarray,
         "asscalar": _asscalar,
-        "bool": bool,
-        "bool8": "numpy:bool_",
         "cast": _Cast(),
-        "complex": complex,
-        "complex_": "numpy:complex128",
-        "cumproduct": "numpy:cumprod",
-        "float": float,
-        "float_": "numpy:float64",
-        "fromstring": _fromstring,
-        "in1d": "numpy:isin",
-        "infty": "math:inf",
-        "int": int,
-        "int0": "numpy:intp",
-        "long": int,
-        "mat": "numpy:asmatrix",
-        "nanpercentile": _of_order("nanpercentile"),
-        "nanquantile": _of_order("nanquantile"),
-        "object": object,
-        "percentile": _of_order("percentile"),
-        "product": "numpy:prod",
-        "quantile": _of_order("quantile"),
-        "reshape": _reshape,
-        "round_": "numpy:round",
-        "row_stack": "numpy:vstack",
-        "sometrue": "numpy:any",
-        "str": str,
-        "string_": "numpy:bytes_",
-        "trapz": "numpy:trapezoid",
-        "uint0": "numpy:uintp",
-        "unicode": str,
-        "unicode_": "numpy:str_",
+        **_CHANGED,
     },
-    "sklearn": {
-        "cross_validation": "sklearn.model_selection:",
-        "grid_search": "sklearn.model_selection:",
-    },
-    "sklearn.externals": {"joblib": "joblib:"},
-    "time": {"clock": "time:perf_counter"},
 }
-# Still there, but no longer for what it was used for then.
-CHANGED = {
-    ("numpy", name)
-    for name in (
-        "array",
-        "asarray",
-        "fromstring",
-        "nanpercentile",
-        "nanquantile",
-        "percentile",
-        "quantile",
-        "reshape",
-    )
-}
+
+
+def _dropped() -> dict[str, dict[str, Any]]:
+    """Module -> dropped name -> "module:name" of what it is today, or the thing itself."""
+    names = {module: dict(values) for module, values in _MADE.items()}
+    with open(Path(__file__).with_suffix(".csv"), newline="", encoding="utf-8") as file:
+        for row in csv.DictReader(file):
+            names.setdefault(row["module"], {})[row["name"]] = row["today"]
+    return names
+
+
+_DROPPED = _dropped()
 
 # Today's spelling of names that only legacy modules still get.
 _OWN = {

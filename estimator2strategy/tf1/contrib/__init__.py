@@ -98,10 +98,10 @@ def _is_usable(path: str) -> bool:
     return path in table().modules and not path.endswith(".python")
 
 
-def names_of(module: str, found: dict[str, Any]) -> Callable[[str], Any]:
+def names_of(module: str, globals_: dict[str, Any]) -> Callable[[str], Any]:
     """`__getattr__` for a contrib module that is written here: the names that it lacks.
 
-    `found` is the dict of its globals, where a name stays once it was looked up.
+    `globals_` is the dict of its globals, where a name stays once it was looked up.
     """
 
     def __getattr__(name: str) -> Any:  # noqa: N807
@@ -112,7 +112,7 @@ def names_of(module: str, found: dict[str, Any]) -> Callable[[str], Any]:
         if name.startswith("__"):
             raise AttributeError(f"module {module!r} has no attribute {name!r}", name=name)
         value = member(module, name)
-        return found.setdefault(name, value)
+        return globals_.setdefault(name, value)
 
     return __getattr__
 

@@ -27,7 +27,7 @@ import tensorflow as tf
 
 from estimator2strategy.engine.runtime import devices, tpu_system
 from estimator2strategy.engine.worlds import modern_world
-from estimator2strategy.tf1.facade.tpus import TPUClusterResolver
+from estimator2strategy.tf1.facade.tpu_programs import TPUClusterResolver
 
 
 def _sums(devices: Sequence[str] | None, chosen: Any) -> Any:

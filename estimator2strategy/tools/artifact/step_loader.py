@@ -164,19 +164,19 @@ class ExportedStep:
         if wanted > 1 and "device_count" not in os.environ.get("XLA_FLAGS", ""):
             jax.config.update("jax_num_cpu_devices", wanted)  # of no effect on other platforms
         try:
-            found = jax.devices(platform)
+            here = jax.devices(platform)
         except RuntimeError as error:
             raise RefusedStepError(
                 f"there is no device of the platform {platform or 'that JAX is set to'} here: "
                 f"{first_line(error)}. {INSTALL}; or give --platform cpu"
             ) from error
-        if len(found) < wanted:
+        if len(here) < wanted:
             raise RefusedStepError(
-                f"the step was exported for {wanted} replicas, and there are {len(found)} devices "
-                f"of the platform {found[0].platform}: export it for {len(found)}, or give "
+                f"the step was exported for {wanted} replicas, and there are {len(here)} devices "
+                f"of the platform {here[0].platform}: export it for {len(here)}, or give "
                 "--platform cpu, which makes as many as it needs"
             )
-        return list(found[:wanted])
+        return list(here[:wanted])
 
     def _deserialized(self) -> Any:
         with open(self._file("step.bin"), "rb") as file:

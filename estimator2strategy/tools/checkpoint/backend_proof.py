@@ -65,27 +65,27 @@ def checks(
     The losses of training are compared if the model is compiled and draws no random numbers.
     """
     try:
-        found: Any = read(golden)
+        golden_read: Any = read(golden)
     except RecordError as error:
         raise CheckpointError(str(error)) from error
     with tempfile.TemporaryDirectory(prefix="e2s_backend_") as folder:
-        batches = {"predict": _features(found), "eval": _examples(found, "eval")}
+        batches = {"predict": _features(golden_read), "eval": _examples(golden_read, "eval")}
         keras_file.built(model, _first_features(batches))
-        random = _random_in_training(found)
-        batches["train"] = [] if random else _examples(found, "train")
+        random = _random_in_training(golden_read)
+        batches["train"] = [] if random else _examples(golden_read, "train")
         for moment in ("first", "last") if batches["train"] else ("last",):
             weights = os.path.join(folder, f"{moment}.weights.h5")
-            store = open_store(found.checkpoint(moment))
+            store = open_store(golden_read.checkpoint(moment))
             convert(store, weights, Format.KERAS, model=model, rows=rows)
         Path(folder, "batches.pickle").write_bytes(pickle.dumps(batches))
         answers = _answers(folder, model, backend, python or sys.executable)
-    made = [*_predictions(found, answers["predictions"], ROWS.times(factor))]
+    made = [*_predictions(golden_read, answers["predictions"], ROWS.times(factor))]
     if answers["losses"]:
-        loss = found.result("evaluate/losses")
+        loss = golden_read.result("evaluate/losses")
         here = np.array(answers["losses"])
         made.append(compared("loss of each evaluation batch", loss, here, LOSS.times(factor)))
     if answers["training"]:
-        made.append(_training(found, np.array(answers["training"]), factor))
+        made.append(_training(golden_read, np.array(answers["training"]), factor))
     elif random:
         made.append(unchecked(_OF_TRAINING, random))
     if not made:
@@ -169,11 +169,11 @@ def _predictions(golden: Any, here: dict[str, np.ndarray], tolerance: Tolerance)
         if known and name not in known:
             continue  # the logits, say, which the loss reads
         names = [name] if name in there else [k for k, v in there.items() if v.shape == value.shape]
-        found = [
+        rows = [
             compared(f"predictions {key}", there[key], value.astype(there[key].dtype), tolerance)
             for key in names
             if there[key].dtype.kind == "f"
         ]
-        passed = [check for check in found if check.status is CheckStatus.PASSED]
-        made += (passed or found)[:1]
+        passed = [check for check in rows if check.status is CheckStatus.PASSED]
+        made += (passed or rows)[:1]
     return made

@@ -170,8 +170,8 @@ def _prefix(path: str) -> str:
         inside = os.path.join(path, "variables", "variables")
         path = inside if os.path.exists(f"{inside}.index") else _latest(path)
     if not os.path.exists(f"{path}.index"):
-        if found := path_of(path):
-            return found
+        if prefix := path_of(path):
+            return prefix
         shown = printable(path)
         raise CheckpointError(f"there is no checkpoint {shown}: no file {shown}.index")
     for file in (f"{path}.index", *glob.glob(f"{glob.escape(path)}.data-*")):
@@ -202,11 +202,11 @@ def _latest(folder: str) -> str:
         raise CheckpointError(f"{what}{there}") from error
     if state is None or not state.model_checkpoint_path:
         raise CheckpointError(f"{printable(list_file)} names no checkpoint{there}")
-    found: str = state.model_checkpoint_path
-    if os.path.realpath(os.path.dirname(found)) != os.path.realpath(folder):
-        named = f"{printable(list_file)} names {printable(found)}"
+    latest: str = state.model_checkpoint_path
+    if os.path.realpath(os.path.dirname(latest)) != os.path.realpath(folder):
+        named = f"{printable(list_file)} names {printable(latest)}"
         raise CheckpointError(f"{named}, which is not in its folder{there}")
-    return found
+    return latest
 
 
 def _created(prefix: str) -> list[str]:
@@ -214,8 +214,8 @@ def _created(prefix: str) -> list[str]:
     graph, names = meta_graph_pb2.MetaGraphDef(), []
     try:
         graph.ParseFromString(read_bytes(f"{without_shards(prefix)}.meta", _MOST_GRAPH))
-        found = graph.collection_def["variables"].bytes_list.value
-        variables = [variable_pb2.VariableDef.FromString(value) for value in found]
+        serialized = graph.collection_def["variables"].bytes_list.value
+        variables = [variable_pb2.VariableDef.FromString(value) for value in serialized]
     except (OSError, message.DecodeError):  # then by their names
         return []
     for variable in variables:

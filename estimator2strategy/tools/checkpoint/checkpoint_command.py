@@ -71,8 +71,8 @@ def _inspect(options: argparse.Namespace) -> int:
 
     store = open_store(options.path, options.model)
     if options.json:
-        found = [dataclasses.asdict(entry) for entry in store.entries]
-        sys.stdout.write(json.dumps({"kind": store.kind, "entries": found}, indent=1) + "\n")
+        entries = [dataclasses.asdict(entry) for entry in store.entries]
+        sys.stdout.write(json.dumps({"kind": store.kind, "entries": entries}, indent=1) + "\n")
     else:
         _say(inspected(store))
     return 0
@@ -86,13 +86,13 @@ def _diff(options: argparse.Namespace) -> int:
 
     first, second = (open_store(path, options.model) for path in (options.a, options.b))
     pairs = checkpoint_report.pairs_of(first, second, options.map)
-    found = checkpoint_report.differences(first, second, pairs, options.tolerance)
+    rows = checkpoint_report.differences(first, second, pairs, options.tolerance)
     if options.json:
-        sys.stdout.write(json.dumps([dataclasses.asdict(d) for d in found], indent=1) + "\n")
+        sys.stdout.write(json.dumps([dataclasses.asdict(d) for d in rows], indent=1) + "\n")
     else:
         left_out = checkpoint_report.not_comparable(first, second, pairs)
-        _say(checkpoint_report.diff_text(found, first, second, left_out))
-    return int(bool(found))
+        _say(checkpoint_report.diff_text(rows, first, second, left_out))
+    return int(bool(rows))
 
 
 def _convert(options: argparse.Namespace) -> int:
@@ -120,7 +120,7 @@ def _verify(options: argparse.Namespace) -> int:
     from estimator2strategy.tools.checkpoint import backend_proof, mapping
     from estimator2strategy.tools.golden.result import CheckStatus
 
-    found = backend_proof.checks(
+    made = backend_proof.checks(
         options.golden,
         options.model,
         options.backend,
@@ -128,19 +128,19 @@ def _verify(options: argparse.Namespace) -> int:
         options.tolerance,
         options.python,
     )
-    failed = [check for check in found if check.status is CheckStatus.FAILED]
+    failed = [check for check in made if check.status is CheckStatus.FAILED]
     head = "DIFFERENT" if failed else "the same model"
     _say(f"{head}: {options.golden} and {options.model} on {options.backend}, no TensorFlow\n\n")
-    for check in found:
+    for check in made:
         said = "; ".join(filter(None, (f"within {check.tolerance}", check.detail)))
         _say(f"{check.what:32}{check.status.value:8}{check.slack:16}{said}\n")
     return int(bool(failed))
 
 
-def _write_map(path: str, found: Mapping) -> None:
+def _write_map(path: str, mapped: Mapping) -> None:
     from estimator2strategy.tools.checkpoint import mapping
 
-    mapping.write(path, found)
+    mapping.write(path, mapped)
     sys.stderr.write(f"e2s checkpoint: wrote the mapping to {path}\n")
 
 

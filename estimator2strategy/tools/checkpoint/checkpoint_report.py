@@ -59,7 +59,7 @@ def differences(
         pairs: The pairs of entries of `first` and `second`.
         tolerance: Largest difference of values that is none.
     """
-    found = []
+    rows = []
     of_first, of_second = first.by_label(), second.by_label()
     steps = {x for x, i in roles.identified(of_first).items() if i.role == roles.STEP}
     one_format = first.kind == second.kind
@@ -68,20 +68,20 @@ def differences(
         name = row.source if row.source == row.target else f"{row.source} | {row.target}"
         if one.shape != other.shape and (one_format or one.size != other.size):
             detail = f"{_shape(one.shape)} and {_shape(other.shape)}"
-            found.append(EntryDifference("shape", name, detail))
+            rows.append(EntryDifference("shape", name, detail))
             continue
         # Each format and backend counts steps in its own integers.
         if one.dtype != other.dtype and (one_format or row.source not in steps):
-            found.append(EntryDifference("dtype", name, f"{one.dtype} and {other.dtype}"))
+            rows.append(EntryDifference("dtype", name, f"{one.dtype} and {other.dtype}"))
         gap = _gap(np.asarray(first.read(one)), np.asarray(second.read(other)), row.scale)
         if not gap <= tolerance:
-            found.append(EntryDifference("value", name, f"differ by up to {gap:.4g}"))
+            rows.append(EntryDifference("value", name, f"differ by up to {gap:.4g}"))
     left_out = set(not_comparable(first, second, pairs))
     left = _unpaired(first, second, pairs)
     for entries, what in zip(left, ("missing", "extra"), strict=True):
         compared = (entry for entry in entries if entry.label not in left_out)
-        found += [EntryDifference(what, entry.label, _shape(entry.shape)) for entry in compared]
-    return found
+        rows += [EntryDifference(what, entry.label, _shape(entry.shape)) for entry in compared]
+    return rows
 
 
 def not_comparable(first: Store, second: Store, pairs: Mapping) -> list[str]:
@@ -149,7 +149,7 @@ def _gap(one: np.ndarray, other: np.ndarray, scale: float) -> float:
 
 
 def diff_text(
-    found: Sequence[EntryDifference], first: Store, second: Store, left_out: Sequence[str] = ()
+    compared: Sequence[EntryDifference], first: Store, second: Store, left_out: Sequence[str] = ()
 ) -> str:
     """The table of differences; `left_out` are the labels that were not compared."""
     note = ""
@@ -157,10 +157,10 @@ def diff_text(
         more = f" and {len(left_out) - 6} more" if len(left_out) > 6 else ""
         names = ", ".join(left_out[:6]) + more
         note = f"  not compared, as one of the two has no such value by name: {names}\n"
-    if not found:
+    if not compared:
         return f"{first.path} and {second.path}: no difference\n{note}"
-    rows = [("difference", "name", ""), *((d.what, d.name, d.detail) for d in found)]
-    return f"{first.path} and {second.path}: {len(found)} differences\n\n{table(rows)}{note}"
+    rows = [("difference", "name", ""), *((d.what, d.name, d.detail) for d in compared)]
+    return f"{first.path} and {second.path}: {len(compared)} differences\n\n{table(rows)}{note}"
 
 
 def converted_text(out: str, done: Converted) -> str:

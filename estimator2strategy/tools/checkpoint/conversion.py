@@ -84,22 +84,22 @@ def _formed_as_template(
 ) -> Converted:
     """A checkpoint with the names and the form of `like`, or of the model."""
     with _template(kind, like, model) as template:
-        found = mapping.inferred(source, template)
+        mapped = mapping.inferred(source, template)
         if rows is not None:
-            found = mapping.applied(rows, source, template)
-        if found.undecided and not partial:
-            raise UndecidedError(found)
-        return _written(source, template, out, found)
+            mapped = mapping.applied(rows, source, template)
+        if mapped.undecided and not partial:
+            raise UndecidedError(mapped)
+        return _written(source, template, out, mapped)
 
 
 class UndecidedError(CheckpointError):
     """Variables of the new checkpoint have no source; `mapping` has what was found."""
 
-    def __init__(self, found: Mapping):
-        self.mapping = found
+    def __init__(self, mapped: Mapping):
+        self.mapping = mapped
         lines = [
             f"{label}: {', '.join(candidates[:4]) or 'nothing'} has its shape"
-            for label, candidates in found.undecided.items()
+            for label, candidates in mapped.undecided.items()
         ]
         super().__init__(
             f"{len(lines)} variables could not be decided:\n  "
@@ -149,10 +149,10 @@ def _object_based(model: str, folder: str) -> str:
     return path
 
 
-def _written(source: Store, template: Store, out: str, found: Mapping) -> Converted:
-    rows = {row.target: row for row in found.rows}
+def _written(source: Store, template: Store, out: str, mapped: Mapping) -> Converted:
+    rows = {row.target: row for row in mapped.rows}
     of_source = source.by_label()
-    computed = _powers(source, template, found)
+    computed = _powers(source, template, mapped)
     reads: dict[str, Callable[[], np.ndarray]] = {}
     kept = []
     for entry in template.entries:
@@ -168,7 +168,7 @@ def _written(source: Store, template: Store, out: str, found: Mapping) -> Conver
     else:
         assert isinstance(template, bundle.BundleStore)
         bundle.write_bundle(out, _tensors(template, reads))
-    return Converted(found, tuple(computed), tuple(kept))
+    return Converted(mapped, tuple(computed), tuple(kept))
 
 
 def _tensors(
@@ -206,10 +206,10 @@ def _numpy(dtype: str) -> Any:
     return tf.as_dtype(dtype).as_numpy_dtype
 
 
-def _powers(source: Store, template: Store, found: Mapping) -> dict[str, np.ndarray]:
+def _powers(source: Store, template: Store, mapped: Mapping) -> dict[str, np.ndarray]:
     """The powers of Adam's betas at the source's step; Keras computes them, and keeps none."""
     what = roles.identified(entry.label for entry in template.entries)
-    taken = {row.target: row.source for row in found.rows}
+    taken = {row.target: row.source for row in mapped.rows}
     steps = [e for e in template.entries if what[e.label].role == roles.STEP]
     if not steps or steps[0].label not in taken:
         return {}

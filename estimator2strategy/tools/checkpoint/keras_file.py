@@ -113,14 +113,14 @@ class KerasStore(Store):
         self._file = h5py.File(weights, "r")
         data = list(datasets(self._file))  # also sees that all of it is in this file
         names = dict(self._names(model))
-        found = [
-            Entry(key, names.get(key, key), tuple(found.shape), found.dtype.name)
-            for key, found in data
+        dataset = [
+            Entry(key, names.get(key, key), tuple(dataset.shape), dataset.dtype.name)
+            for key, dataset in data
         ]
         if names:
             order = {key: i for i, key in enumerate(names)}
-            found.sort(key=lambda entry: order.get(entry.key, len(order)))
-        self.entries = unique(found)
+            dataset.sort(key=lambda entry: order.get(entry.key, len(order)))
+        self.entries = unique(dataset)
 
     def read(self, entry: Entry) -> np.ndarray:
         with reading(f"{entry.label} of {self.path}"):
@@ -159,13 +159,13 @@ def datasets(group: Any, path: str = "") -> Iterator[tuple[str, Any]]:
     for name in sorted(group, key=natural):
         if not isinstance(group.get(name, getlink=True), h5py.HardLink):
             raise CheckpointError(f"{printable(path + name)} is a link, maybe to another file")
-        found = group[name]
-        if isinstance(found, h5py.Group):
-            yield from datasets(found, f"{path}{name}/")
-        elif not isinstance(found, h5py.Dataset) or found.external or found.is_virtual:
+        member = group[name]
+        if isinstance(member, h5py.Group):
+            yield from datasets(member, f"{path}{name}/")
+        elif not isinstance(member, h5py.Dataset) or member.external or member.is_virtual:
             raise CheckpointError(f"{printable(path + name)} has its data in another file")
         else:
-            yield f"{path}{name}", found
+            yield f"{path}{name}", member
 
 
 def guessed(group: Any, path: str = "", label: str = "") -> Iterator[tuple[str, str]]:
@@ -236,17 +236,17 @@ def names_in(model: Any) -> list[tuple[str, str]]:
                 variable.assign(np.full(value.shape, i + 1).astype(value.dtype))
             path = os.path.join(scratch, "marked.weights.h5")
             model.save_weights(path)
-            found = {}
+            named = {}
             with h5py.File(path, "r") as file:
                 for key, data in datasets(file):
                     number = int(np.ravel(data[()])[0]) if data.size else 0
-                    found[number] = key
+                    named[number] = key
     finally:
         for variable, value in zip(variables, kept, strict=True):
             variable.assign(value)
     paths = [_numberless(variable.path) for variable in variables[len(model.variables) :]]
     labels = [*(variable.path for variable in model.variables), *paths]
-    return [(found[i + 1], label) for i, label in enumerate(labels) if i + 1 in found]
+    return [(named[i + 1], label) for i, label in enumerate(labels) if i + 1 in named]
 
 
 def _numberless(path: str) -> str:

@@ -42,11 +42,11 @@ def _read(group: Any, depth: int = 0) -> None:
     dict(group.attrs)
     for name in group:
         if depth < 64 and isinstance(group.get(name, getlink=True), h5py.HardLink):
-            found = group[name]
-            if isinstance(found, h5py.Group):
-                _read(found, depth + 1)
-            elif isinstance(found, h5py.Dataset) and not _is_left_alone(found):
-                found[()]
+            member = group[name]
+            if isinstance(member, h5py.Group):
+                _read(member, depth + 1)
+            elif isinstance(member, h5py.Dataset) and not _is_left_alone(member):
+                member[()]
 
 
 def _is_left_alone(data: Any) -> bool:

@@ -105,10 +105,10 @@ class _Pairs:
     def _by_key(
         self, side: int, key: Callable[[Entry, Identity], object], slots: bool
     ) -> dict[object, list[Entry]]:
-        found: dict[object, list[Entry]] = defaultdict(list)
+        entries: dict[object, list[Entry]] = defaultdict(list)
         for entry, identity in self.left(side, slots):
-            found[key(entry, identity)].append(entry)
-        return found
+            entries[key(entry, identity)].append(entry)
+        return entries
 
     def match_suffixes(self) -> None:
         """Pairs `bert/encoder/dense/kernel` with `encoder/dense/kernel`, where only one fits."""
@@ -154,13 +154,13 @@ class _Pairs:
 
     def _owners(self) -> list[dict[str, str]]:
         """Label of a slot -> that of its variable, for both sides."""
-        found = []
+        owners = []
         for what in self.what:
             variables = {i[:2]: label for label, i in what.items() if not i.slot}
-            found.append(
+            owners.append(
                 {x: variables[i[:2]] for x, i in what.items() if i.slot and i[:2] in variables}
             )
-        return found
+        return owners
 
     def mapping(self) -> Mapping:
         rows = tuple(
@@ -214,14 +214,14 @@ def write(path: str, mapping: Mapping) -> None:
             rows.writerows(dataclasses.astuple(row) for row in mapping.rows)
             rows.writerows(("", target, "undecided", "") for target in mapping.undecided)
         return
-    found = {
+    document = {
         "format": FORMAT,
         "version": 1,
         "rows": [dataclasses.asdict(row) for row in mapping.rows],
         "undecided": mapping.undecided,
         "unused": list(mapping.unused),
     }
-    Path(path).write_text(json.dumps(found, indent=1) + "\n", encoding="utf-8")
+    Path(path).write_text(json.dumps(document, indent=1) + "\n", encoding="utf-8")
 
 
 def read(path: str) -> list[MappingRow]:
@@ -233,10 +233,10 @@ def read(path: str) -> list[MappingRow]:
     try:
         text = read_bytes(path, _MOST_BYTES).decode()
         if path.endswith(".csv"):
-            found: Iterable[dict[str, Any]] = list(csv.DictReader(text.splitlines()))
+            rows: Iterable[dict[str, Any]] = list(csv.DictReader(text.splitlines()))
         else:
-            found = json.loads(text)["rows"]
-        return [_row(row) for row in found if row["source"]]
+            rows = json.loads(text)["rows"]
+        return [_row(row) for row in rows if row["source"]]
     except (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
         raise CheckpointError(
             f"{printable(path)} is no mapping: {type(error).__name__} {error}. It needs rows with "

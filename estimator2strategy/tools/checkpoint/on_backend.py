@@ -86,10 +86,10 @@ def _function(target: str) -> Any:
     sys.path.insert(0, os.path.abspath(path))
     sys.modules["tensorflow"] = _Absent("tensorflow")
     try:
-        found = importlib.import_module(module)
+        value = importlib.import_module(module)
     finally:
         sys.modules["tensorflow"] = None  # type: ignore[assignment]
-    return getattr(found, name)
+    return getattr(value, name)
 
 
 def _named(outputs: Any) -> dict[str, Any]:

@@ -63,10 +63,10 @@ class HostRecorder(Recorder):
 
     def prepared(self, estimator: Any) -> Any:
         self.trained = self.trained or estimator
-        found = super().prepared(on_host(estimator))
+        made = super().prepared(on_host(estimator))
         # Where train_and_evaluate looks for what was trained.
-        moved(estimator, found.model_dir)
-        return found
+        moved(estimator, made.model_dir)
+        return made
 
 
 def on_host(estimator: Any) -> Any:

@@ -55,54 +55,7 @@ def closing(comparison: Comparison) -> list[str]:
     return [*lines, "evidence: replayed on this CPU, and on emulated cores; nothing ran on a TPU"]
 
 
-_PAGE = """\
-<!DOCTYPE html>
-<html lang="en">
-<head>
-<meta charset="utf-8">
-<meta name="viewport" content="width=device-width, initial-scale=1">
-<title>e2s verify</title>
-<style>
-:root {{ color-scheme: light dark; --line: #8884; --golden: #b26a00; --here: #1565c0;
-  --passed: #2e7d32; --failed: #c62828; --explained: #b26a00; }}
-@media (prefers-color-scheme: dark) {{
-  :root {{ --golden: #ffb74d; --here: #82b1ff; --passed: #81c784; --failed: #ff8a80;
-    --explained: #ffb74d; }}
-}}
-* {{ box-sizing: border-box; }}
-body {{ font: 16px/1.5 system-ui, sans-serif; margin: 0 auto; max-width: 70rem; padding: 1rem; }}
-h1 {{ font-size: 1.3rem; overflow-wrap: anywhere; }}
-.plots {{ display: grid; gap: 1rem; grid-template-columns: repeat(auto-fit, minmax(18rem, 1fr)); }}
-figure {{ margin: 0; border: 1px solid var(--line); border-radius: .3rem; padding: .5rem; }}
-figcaption {{ font-size: .85rem; }}
-svg {{ width: 100%; height: auto; }}
-svg text {{ font: 10px system-ui, sans-serif; fill: currentColor; }}
-.axis {{ stroke: var(--line); fill: none; }}
-.golden {{ stroke: var(--golden); fill: none; stroke-width: 2.5; }}
-.here {{ fill: var(--here); stroke: none; }}
-.limit {{ stroke: var(--failed); stroke-dasharray: 4 3; fill: none; }}
-.wide {{ overflow-x: auto; }}
-table {{ border-collapse: collapse; margin-top: 1rem; font-size: .9rem; }}
-td, th {{ text-align: left; vertical-align: top; padding: .2rem .8rem .2rem 0;
-  border-bottom: 1px solid var(--line); }}
-.passed {{ color: var(--passed); }}
-.failed {{ color: var(--failed); font-weight: bold; }}
-.explained {{ color: var(--explained); }}
-</style>
-</head>
-<body>
-<h1>{headline}</h1>
-<p>{closing}</p>
-<div class="plots">
-{plots}
-</div>
-<div class="wide"><table>
-<tr><th>tier</th><th>check</th><th></th><th>slack</th><th>tolerance</th><th>detail</th></tr>
-{rows}
-</table></div>
-</body>
-</html>
-"""
+_PAGE = Path(__file__).with_name("page.html")
 _WIDTH, _HEIGHT, _LEFT, _BOTTOM = 360, 220, 52, 26
 
 
@@ -132,7 +85,7 @@ def page(comparison: Comparison) -> str:
         f"<td>{_text(detail)}</td></tr>"
         for tier, what, status, slack, tolerance, detail in rows(comparison)
     ]
-    return _PAGE.format(
+    return _PAGE.read_text(encoding="utf-8").format(
         headline=_text(headline(comparison)),
         closing="<br>".join(map(_text, closing(comparison))),
         plots="\n".join(_plots(Training(comparison.golden, comparison.here))),

@@ -51,7 +51,7 @@ os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "2")
 '''
 
 
-def source() -> str:
+def one_file() -> str:
     """The recorder's modules, one after the other, with all imports at the top."""
     imports: set[str] = set()
     bodies = [_body(_PACKAGE / f"{name}.py", imports) for name in _MODULES]
@@ -78,7 +78,7 @@ _PROG = "e2s record"
 def main(argv: Sequence[str]) -> int:
     """Runs `e2s record` with these arguments; returns the exit code."""
     if list(argv) == ["--print"]:
-        sys.stdout.write(source())
+        sys.stdout.write(one_file())
         return 0
     if parser().parse_args(list(argv)).print:  # --help and mistakes end here, at once
         parser().error("--print takes no other argument: give them to the file that it prints")

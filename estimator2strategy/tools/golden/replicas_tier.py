@@ -255,10 +255,10 @@ def _checked(golden: Golden, side: Side, watch: CoresWatch, how: Any, *, adds: b
     return Check(what, CheckStatus.FAILED, _AS, divergence.share, detail)
 
 
-def _is_sum(found: Divergence, cores: int) -> bool:
+def _is_sum(losses: Divergence, cores: int) -> bool:
     """True if the loss is that of one device, added up over the cores."""
-    is_times = np.isclose(found.here, found.golden * cores, rtol=LOSS.relative * 10)
-    return found.kind is Quantity.LOSS and bool(is_times)
+    is_times = np.isclose(losses.here, losses.golden * cores, rtol=LOSS.relative * 10)
+    return losses.kind is Quantity.LOSS and bool(is_times)
 
 
 def _causes(watch: CoresWatch) -> list[str]:

@@ -284,26 +284,26 @@ _SAME = 1e-3  # how equal factors are that are one factor
 
 def cause_of(training: Training) -> str:
     """The likely cause of the first divergence; "" if it looks like none of those known."""
-    found = training.divergence()
-    if found is None:
+    first = training.divergence()
+    if first is None:
         return ""
-    return next((cause for look in _LOOKS if (cause := look(training, found))), "")
+    return next((cause for look in _LOOKS if (cause := look(training, first))), "")
 
 
-def _scaled_loss(training: Training, found: Divergence) -> str:
-    if found.kind is not Quantity.LOSS or found.step or not found.golden:
+def _scaled_loss(training: Training, first: Divergence) -> str:
+    if first.kind is not Quantity.LOSS or first.step or not first.golden:
         return ""
-    factor = found.here / found.golden
+    factor = first.here / first.golden
     gradients = _factor(training, Quantity.GRADIENTS, 0)
     if gradients is None or abs(gradients / factor - 1) > _SAME:
         return ""
     return f"loss and gradients are {factor:.4g} times the golden's: a sum for a mean?"
 
 
-def _still(training: Training, found: Divergence) -> str:
-    if found.kind is not Quantity.UPDATES:
+def _still(training: Training, first: Divergence) -> str:
+    if first.kind is not Quantity.UPDATES:
         return ""
-    golden, here = (side[:, 0] for side in training.sized(Quantity.UPDATES, found.step))
+    golden, here = (side[:, 0] for side in training.sized(Quantity.UPDATES, first.step))
     names = [n for n, g, h in zip(training.variables, golden, here, strict=True) if g > 0 and not h]
     if not names:
         return ""
@@ -316,8 +316,8 @@ def _still(training: Training, found: Divergence) -> str:
     return f"{', '.join(names[:3])} did not move: update ops that do not run?"
 
 
-def _other_slots(training: Training, found: Divergence) -> str:
-    if found.kind is not Quantity.UPDATES or found.step:
+def _other_slots(training: Training, first: Divergence) -> str:
+    if first.kind is not Quantity.UPDATES or first.step:
         return ""
     shares = training.shares(Quantity.UPDATES, 0, UPDATE)
     golden, here = (side[:, 0] for side in training.sized(Quantity.UPDATES, 0))
@@ -333,12 +333,12 @@ def _other_slots(training: Training, found: Divergence) -> str:
     return f"slots differ ({', '.join(sorted(wrong)[:2])}): other betas, or another momentum?"
 
 
-def _other_rate(training: Training, found: Divergence) -> str:
-    if found.kind is not Quantity.UPDATES or found.tensor not in training.variables:
+def _other_rate(training: Training, first: Divergence) -> str:
+    if first.kind is not Quantity.UPDATES or first.tensor not in training.variables:
         return ""
-    if found.step == 0 and training.shares(Quantity.GRADIENTS, 0, GRADIENT).max(initial=0.0) > 1:
+    if first.step == 0 and training.shares(Quantity.GRADIENTS, 0, GRADIENT).max(initial=0.0) > 1:
         return ""
-    factor = _factor(training, Quantity.UPDATES, found.step, only_trained=True)
+    factor = _factor(training, Quantity.UPDATES, first.step, only_trained=True)
     if factor is None:
         return ""
     return f"updates are {factor:.4g} times the golden's: another learning rate, or its schedule?"

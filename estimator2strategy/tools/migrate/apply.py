@@ -61,12 +61,12 @@ def marks(text: str) -> list[tuple[int, str, str]]:
     if "# TODO(e2s): " not in text:
         return []
     lines = list(io.StringIO(text, newline=""))
-    found = []
+    places = []
     for number in sorted(comments(text)):
         match = MARK.match(lines[number - 1])
         if match:
-            found.append((number, match["codemod"], match["message"]))
-    return found
+            places.append((number, match["codemod"], match["message"]))
+    return places
 
 
 def _first_line(module: Module, node: ast.AST) -> int:
@@ -128,7 +128,7 @@ class MigratedFile:
     @functools.cached_property
     def marks(self) -> tuple[Mark, ...]:
         """The places left to the user."""
-        return tuple(Mark(*found) for found in marks(self.text))
+        return tuple(Mark(*mark) for mark in marks(self.text))
 
     @property
     def changed(self) -> bool:
@@ -188,8 +188,8 @@ def apply(
             continue
         if codemod.is_of_program:
             texts = Texts([path], {path: without_marks(text, codemod.name)}.__getitem__)
-            found = apply_together(texts, path, codemod, tier=tier, facts=facts)
-            migrated = migrated.then(found[path])
+            changed = apply_together(texts, path, codemod, tier=tier, facts=facts)
+            migrated = migrated.then(changed[path])
         else:
             migrated = migrated.then(_apply(text, codemod, parsed, tier, until))
     return migrated
@@ -205,12 +205,12 @@ def _apply(
     for _ in range(_ROUNDS):
         _check_time(until)
         module = parsed(text)
-        found = _Found(codemod, module, tier)
-        if not found.wanted:
-            withheld[codemod.name] += found.withheld
-            text = with_marks(module, codemod.name, found.todos)
+        cases = _Found(codemod, module, tier)
+        if not cases.wanted:
+            withheld[codemod.name] += cases.withheld
+            text = with_marks(module, codemod.name, cases.todos)
             return MigratedFile(before, text, counts, withheld)
-        innermost = _innermost(found.wanted)
+        innermost = _innermost(cases.wanted)
         counts += _counted(innermost, codemod)
         text = _made(module, innermost, codemod)
     raise RuntimeError(f"{codemod.name} finds no end")
@@ -245,12 +245,12 @@ def apply_together(
         for _ in range(_ROUNDS):
             _check_time(until)
             program = ProgramFiles(texts, facts)
-            found = _Found(codemod, program.module(path), tier)
-            edited = found.edited(program) if found.wanted else found.marked(program)
+            cases = _Found(codemod, program.module(path), tier)
+            edited = cases.edited(program) if cases.wanted else cases.marked(program)
             for other, migrated in edited.items():
                 files[other] = files[other].then(migrated) if other in files else migrated
                 texts.changed[other] = migrated.text
-            if not found.wanted:
+            if not cases.wanted:
                 return files
     finally:
         texts.changed = before
@@ -273,11 +273,11 @@ class _Found:
 
     def __init__(self, codemod: Codemod, module: Module, tier: SafetyTier):
         self._codemod, self._module = codemod, module
-        found = list(codemod.find(module))
-        changes = [f for f in found if isinstance(f, Change)]
+        results = list(codemod.find(module))
+        changes = [f for f in results if isinstance(f, Change)]
         self.wanted = [change for change in changes if (change.tier or codemod.tier) <= tier]
         self.withheld = len(changes) - len(self.wanted)
-        todos = [f for f in found if isinstance(f, Todo)]
+        todos = [f for f in results if isinstance(f, Todo)]
         self.todos = [mark for mark in todos if (mark.tier or codemod.tier) <= tier]
 
     def edited(self, program: ProgramFiles) -> dict[str, MigratedFile]:
@@ -285,27 +285,27 @@ class _Found:
         by_path: dict[str, list[Change]] = {}
         for change in self.wanted:
             by_path.setdefault(change.path or self._module.source.path, []).append(change)
-        found = {}
+        texts = {}
         for path, changes in by_path.items():
             module, innermost = program.module(path), _innermost(changes)
             text = _made(module, innermost, self._codemod)
             counts = _counted(innermost, self._codemod)
-            found[path] = MigratedFile(module.text, text, counts)
-        return found
+            texts[path] = MigratedFile(module.text, text, counts)
+        return texts
 
     def marked(self, program: ProgramFiles) -> dict[str, MigratedFile]:
         """The files with marks."""
         by_module = {self._module: list[Todo]()}
         for mark in self.todos:
             by_module.setdefault(program.module_of(mark.node) or self._module, []).append(mark)
-        found = {}
+        texts = {}
         for module, todos in by_module.items():
             text = with_marks(module, self._codemod.name, todos)
             of_start = {self._codemod.name: self.withheld} if module is self._module else {}
-            found[module.source.path] = MigratedFile(
+            texts[module.source.path] = MigratedFile(
                 module.text, text, withheld=collections.Counter(of_start)
             )
-        return found
+        return texts
 
 
 def _counted(

@@ -1,4 +1,4 @@
-"""Codemods. Each is a file in `codemods/` that registers itself:
+"""Codemods. Each is a function in `codemods/` that registers itself:
 
 Example:
 
@@ -156,4 +156,4 @@ def codemods() -> dict[str, Codemod]:
         place = _FIRST.index(codemod.name) if codemod.name in _FIRST else len(_FIRST)
         return codemod.stage, place, codemod.name
 
-    return {found.name: found for found in sorted(_REGISTRY.values(), key=order)}
+    return {one.name: one for one in sorted(_REGISTRY.values(), key=order)}

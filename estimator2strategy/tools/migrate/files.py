@@ -85,8 +85,8 @@ def read(path: Path) -> TextFile:
         SyntaxError: Its encoding is not what it says, or cannot be written again.
     """
     if is_notebook(path):
-        found = notebooks.read(path)
-        return NotebookFile(path, found.text, found.data, "utf-8", found)
+        notebook = notebooks.read(path)
+        return NotebookFile(path, notebook.text, notebook.data, "utf-8", notebook)
     data = read_bytes(path)
     encoding, _ = tokenize.detect_encoding(io.BytesIO(data).readline)
     try:
@@ -133,10 +133,10 @@ def check_clean(files: Sequence[TextFile]) -> None:
 
 def _by_folder(files: Iterable[TextFile]) -> dict[Path, list[TextFile]]:
     """Files by the folder that they are in, links followed."""
-    found: dict[Path, list[TextFile]] = {}
+    folders: dict[Path, list[TextFile]] = {}
     for file in files:
-        found.setdefault(Path(os.path.realpath(file.path)).parent, []).append(file)
-    return found
+        folders.setdefault(Path(os.path.realpath(file.path)).parent, []).append(file)
+    return folders
 
 
 def remember(files: Iterable[TextFile], changes: str) -> None:
@@ -175,10 +175,10 @@ def check_as_shown(files: Iterable[TextFile], changes: str) -> None:
 
 def _records(path: Path) -> dict[str, Any]:
     try:
-        found = json.loads(read_bytes(path, _MOST_RECORDS))
+        records = json.loads(read_bytes(path, _MOST_RECORDS))
     except (OSError, ValueError, RecursionError):
         return {}
-    return found if isinstance(found, dict) else {}
+    return records if isinstance(records, dict) else {}
 
 
 def _update(shown: dict[TextFile, dict[str, str] | None]) -> None:
@@ -197,10 +197,10 @@ def _update(shown: dict[TextFile, dict[str, str] | None]) -> None:
 
 def _by_record(files: Iterable[TextFile]) -> dict[Path, list[TextFile]]:
     """Files by the path of the record that tells of them."""
-    found: dict[Path, list[TextFile]] = {}
+    records: dict[Path, list[TextFile]] = {}
     for folder, within in _by_folder(files).items():
-        found.setdefault(_record_path(folder), []).extend(within)
-    return found
+        records.setdefault(_record_path(folder), []).extend(within)
+    return records
 
 
 def _record_path(folder: Path) -> Path:
@@ -269,8 +269,8 @@ def replace_all(texts: Iterable[tuple[TextFile, str]]) -> None:
 def _prepared(file: TextFile, text: str) -> _Exchange:
     """Writes the new and the old text beside a file."""
     path = Path(os.path.realpath(file.path))
-    found = path.stat()
-    if not found.st_mode & _WRITABLE or not os.access(path, os.W_OK):
+    status = path.stat()
+    if not status.st_mode & _WRITABLE or not os.access(path, os.W_OK):
         raise RefusedError(f"{printable(str(file.path))} may not be written; {_NOTHING}")
     written: list[str] = []
     try:
@@ -281,9 +281,9 @@ def _prepared(file: TextFile, text: str) -> _Exchange:
                 stream.write(data)
                 stream.flush()
                 os.fsync(stream.fileno())
-            os.chmod(temporary, stat.S_IMODE(found.st_mode))
+            os.chmod(temporary, stat.S_IMODE(status.st_mode))
             with contextlib.suppress(OSError):  # only root may give files away
-                os.chown(temporary, found.st_uid, found.st_gid)
+                os.chown(temporary, status.st_uid, status.st_gid)
     except BaseException:
         for temporary in written:
             os.unlink(temporary)

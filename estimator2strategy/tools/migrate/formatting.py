@@ -108,17 +108,17 @@ def _by_module(
     imports: list[ast.Import | ast.ImportFrom], lines: list[str]
 ) -> list[list[ast.Import | ast.ImportFrom]]:
     """The imports, those of names of one module together."""
-    found: list[list[ast.Import | ast.ImportFrom]] = []
+    groups: list[list[ast.Import | ast.ImportFrom]] = []
     for node in imports:
-        before = found[-1][-1] if found else node
+        before = groups[-1][-1] if groups else node
         both = (before, node)
         is_same = before is not node and _module(before) == _module(node)
         is_plain = all(ast.unparse(one) == _line(one, lines) for one in both)  # no comments
         if is_same and is_plain and all(isinstance(one, ast.ImportFrom) for one in both):
-            found[-1].append(node)
+            groups[-1].append(node)
         else:
-            found.append([node])
-    return found
+            groups.append([node])
+    return groups
 
 
 def _line(node: ast.stmt, lines: list[str]) -> str:
@@ -138,15 +138,15 @@ def _written(
 
 def _first_imports(tree: ast.Module) -> list[ast.Import | ast.ImportFrom]:
     """The imports at the top of a file, each on lines of its own."""
-    found: list[ast.Import | ast.ImportFrom] = []
+    imports: list[ast.Import | ast.ImportFrom] = []
     for node in tree.body:
-        if found and node.lineno <= (found[-1].end_lineno or 0):
+        if imports and node.lineno <= (imports[-1].end_lineno or 0):
             return []
         if isinstance(node, (ast.Import, ast.ImportFrom)):
-            found.append(node)
-        elif found:
+            imports.append(node)
+        elif imports:
             break
-    return found
+    return imports
 
 
 def _module(node: ast.Import | ast.ImportFrom) -> str:
@@ -188,8 +188,8 @@ class _Own:
 def _installed(name: str) -> str | None:
     """The path of a formatter beside this Python, or on the PATH; none of the current folder."""
     beside = os.path.dirname(sys.executable)
-    found = shutil.which(name, path=beside) or shutil.which(name)
-    return found if found and os.path.isabs(found) else None
+    path = shutil.which(name, path=beside) or shutil.which(name)
+    return path if path and os.path.isabs(path) else None
 
 
 def _by_ruff(tool: str, text: str, before: str, path: str, *, whole: bool) -> str:
@@ -198,7 +198,7 @@ def _by_ruff(tool: str, text: str, before: str, path: str, *, whole: bool) -> st
         rules = ["--select", "I", "--fix", "--exit-zero", "--quiet", "--force-exclude"]
         text = _output([tool, "check", *rules, *end], text)
         return _output([tool, "format", "--quiet", "--force-exclude", *end], text)
-    limit = f"line-length={wrapping.of(path)}"
+    limit = f"line-length={wrapping.line_limit_of(path)}"
     for first, last in reversed(_changed(before, text)):
         some = ["--isolated", "--config", limit, f"--range={first}-{last + 1}"]
         text = _output([tool, "format", "--quiet", *some, *end], text)
@@ -208,7 +208,7 @@ def _by_ruff(tool: str, text: str, before: str, path: str, *, whole: bool) -> st
 def _by_black(tool: str, text: str, before: str, path: str, *, whole: bool) -> str:
     options = ["--quiet", "--stdin-filename", path]
     if not whole:
-        options += [f"--line-length={wrapping.of(path)}"]
+        options += [f"--line-length={wrapping.line_limit_of(path)}"]
         options += [f"--line-ranges={first}-{last}" for first, last in _changed(before, text)]
     return _output([tool, *options, "-"], text)
 
@@ -231,8 +231,8 @@ def _output(command: list[str], text: str) -> str:
             command, input=text.encode(), capture_output=True, check=True, timeout=_SECONDS,
             cwd=folder,
         )  # fmt: skip
-        found = done.stdout.decode()
-        ast.parse(found)
+        written = done.stdout.decode()
+        ast.parse(written)
     except (OSError, subprocess.SubprocessError, UnicodeError, SyntaxError, ValueError):
         return text
-    return found or text
+    return written or text

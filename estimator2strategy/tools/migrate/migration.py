@@ -152,10 +152,10 @@ class Migration:
         for path in paths:
             with self._reasons(path):
                 if codemod.may_find(self._text(path)):
-                    found = apply_together(
+                    results = apply_together(
                         texts, str(path), codemod, tier=self._tier, facts=self._facts
                     )
-                    self._take({Path(one): migrated for one, migrated in found.items()})
+                    self._take({Path(one): migrated for one, migrated in results.items()})
 
     def _unmark(self, path: Path, codemod: Codemod) -> None:
         text = self._text(path)
@@ -163,12 +163,12 @@ class Migration:
         if unmarked != text:
             self._take({path: MigratedFile(text, unmarked)})
 
-    def _take(self, found: Mapping[Path, MigratedFile]) -> None:
+    def _take(self, taken: Mapping[Path, MigratedFile]) -> None:
         """Keeps what has become of files, all of them or none."""
-        for path, migrated in found.items():
+        for path, migrated in taken.items():
             if migrated.changed:
                 read(path).encoded(migrated.text)
-        for path, migrated in found.items():
+        for path, migrated in taken.items():
             if path in self._files:
                 self._files[path] = self._files[path].then(migrated)
             elif migrated.changed or migrated.counts or +migrated.withheld or migrated.marks:

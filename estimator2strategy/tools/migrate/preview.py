@@ -74,8 +74,8 @@ def _read(group: Sequence[Path], together: int, plan: Plan) -> tuple[list[Path],
     """Those of the files that can be parsed, and the facts that they tell."""
     sources = {path: source for path in group if (source := _source(path, plan))}
     Project(sources.values(), together)  # names are followed from file to file
-    blind = (found for source in sources.values() for found in blind_spots(source))
-    plan.unseen += [Place(found.path, found.line, found.why) for found in blind]
+    blind = (spot for source in sources.values() for spot in blind_spots(source))
+    plan.unseen += [Place(spot.path, spot.line, spot.why) for spot in blind]
     return list(sources), era.facts(sources.values())
 
 
@@ -90,7 +90,7 @@ def _collected(paths: Iterable[str], exclude: tuple[str, ...], plan: Plan) -> It
         else:
             why = "a link to a file outside of what is given"
             left_out.append(NotChecked(shown(path), 0, why))
-    plan.unseen += [Place(found.path, found.line, found.why) for found in left_out]
+    plan.unseen += [Place(skipped.path, skipped.line, skipped.why) for skipped in left_out]
 
 
 def _source(path: Path, plan: Plan) -> Source | None:

@@ -50,8 +50,8 @@ class Texts(Mapping[str, str]):
         if not self._importers:
             for path in self._paths:
                 imports = " ".join(_IMPORTS.findall(self[path]))
-                for found in set(re.findall(r"\w+", imports)):
-                    self._importers.setdefault(found, []).append(path)
+                for name in set(re.findall(r"\w+", imports)):
+                    self._importers.setdefault(name, []).append(path)
         return self._importers.get(word, [])
 
 
@@ -106,11 +106,13 @@ class ProgramFiles:
         module = self.module_of(node) if isinstance(node, (ast.Name, ast.Attribute)) else None
         if node is None or module is None:
             return None
-        found = self.project.definition(module.source.resolve(node, module.source.scope_of(node)))
-        if found is None:
+        definition = self.project.definition(
+            module.source.resolve(node, module.source.scope_of(node))
+        )
+        if definition is None:
             return None
-        self._of(found.source)
-        return found.node
+        self._of(definition.source)
+        return definition.node
 
     def name_of(self, definition: Function | ast.ClassDef) -> str:
         """The name to which names of a function or class resolve."""
@@ -134,16 +136,16 @@ class ProgramFiles:
 
     def reached(self, start: Module) -> list[Module]:
         """A file, and those of the program that it imports, directly or not."""
-        found, todo = {start.source: start}, [start]
+        bound, todo = {start.source: start}, [start]
         while todo:
             module = todo.pop()
             for target, _ in module.source.imports:
                 path = self.project.imported_file(module.source, target)
                 source = self.project.load(path) if path and path in self._texts else None
-                if source is not None and source not in found:
-                    found[source] = self._of(source)
-                    todo.append(found[source])
-        return list(found.values())
+                if source is not None and source not in bound:
+                    bound[source] = self._of(source)
+                    todo.append(bound[source])
+        return list(bound.values())
 
 
 class _ProjectOfTexts(Project):

@@ -48,19 +48,19 @@ def read_bytes(path: str | os.PathLike[str], most: int = MOST_SOURCE) -> bytes:
     raise NotRegularError(errno.EINVAL, problem or _too_large(most), os.fspath(path))
 
 
-def irregular(path: str | os.PathLike[str], found: os.stat_result, most: int) -> str | None:
+def irregular(path: str | os.PathLike[str], status: os.stat_result, most: int) -> str | None:
     """The reason why a file is not opened: "a link to a FIFO", "larger than 5 MB"; None: it may be.
 
     Args:
         path: The file, or a link to one.
-        found: The result of its `os.stat`.
+        status: The result of its `os.stat`.
         most: The largest size in bytes.
     """
-    kind = stat.S_IFMT(found.st_mode)
+    kind = stat.S_IFMT(status.st_mode)
     if kind != stat.S_IFREG:
         what = _KINDS.get(kind, "no regular file")
         return f"a link to {what}" if os.path.islink(path) else what
-    return _too_large(most) if found.st_size > most else None
+    return _too_large(most) if status.st_size > most else None
 
 
 def _too_large(most: int) -> str:

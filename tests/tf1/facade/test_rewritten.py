@@ -7,7 +7,7 @@ import tensorflow as tf
 
 from estimator2strategy.engine.runtime import devices
 from estimator2strategy.errors import DeviceError, UnsupportedError
-from estimator2strategy.tf1.facade import tpus
+from estimator2strategy.tf1.facade import tpu_programs
 from tests import legacy_programs
 from tests.same import assert_same
 
@@ -37,20 +37,20 @@ def test_a_program_runs_its_computations_on_an_emulated_core(one_core):
 
 def test_several_cores_in_a_session_are_refused(one_core):
     with pytest.raises(UnsupportedError, match=r"tpu\.shard for 2 cores in a Session: only one"):
-        tpus.shard(lambda x: x, [tf.ones([2])], num_shards=2)
+        tpu_programs.shard(lambda x: x, [tf.ones([2])], num_shards=2)
     with pytest.raises(UnsupportedError, match=r"tpu\.replicate for 3 cores"):
-        tpus.replicate(lambda: 1.0, [[], [], []])
+        tpu_programs.replicate(lambda: 1.0, [[], [], []])
 
 
 def test_without_a_tpu_nothing_starts(monkeypatch):
     monkeypatch.setattr(devices, "_emulated_cores", 0)
     monkeypatch.delenv("TPU_NAME", raising=False)
     with pytest.raises(DeviceError, match="e2s run --emulate-tpu-cores=1"):
-        tpus.initialize_system()
+        tpu_programs.initialize_system()
 
 
 def test_graphs_for_a_tpu_can_be_built_without_one(monkeypatch):
     monkeypatch.setattr(devices, "_emulated_cores", 0)
     with tf.Graph().as_default() as graph:
-        tpus.rewrite(lambda: tf.constant(1.0))
+        tpu_programs.rewrite(lambda: tf.constant(1.0))
     assert "TPUReplicateMetadata" in {op.type for op in graph.get_operations()}

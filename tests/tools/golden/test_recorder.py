@@ -35,13 +35,13 @@ def e2s(*arguments, cwd):
 
 
 def test_the_one_file_is_python_3_6():
-    ast.parse(record_command.source(), feature_version=(3, 6))
+    ast.parse(record_command.one_file(), feature_version=(3, 6))
 
 
 def test_the_one_file_needs_tensorflow_and_numpy_alone():
     imported = {
         alias.name.partition(".")[0]
-        for node in ast.walk(ast.parse(record_command.source()))
+        for node in ast.walk(ast.parse(record_command.one_file()))
         if isinstance(node, ast.Import)
         for alias in node.names
     }
@@ -51,14 +51,14 @@ def test_the_one_file_needs_tensorflow_and_numpy_alone():
 def test_the_one_file_defines_each_name_once():
     names = [
         node.name
-        for node in ast.parse(record_command.source()).body
+        for node in ast.parse(record_command.one_file()).body
         if isinstance(node, (ast.FunctionDef, ast.ClassDef))
     ]
     assert len(names) == len(set(names))
 
 
 def test_the_one_file_says_where_it_must_run(tmp_path):
-    (tmp_path / "record.py").write_text(record_command.source())
+    (tmp_path / "record.py").write_text(record_command.one_file())
     ran = subprocess.run(
         [fresh.python(), "record.py", "m:model_fn", "--input", "m:input_fn"],
         cwd=tmp_path,

@@ -53,7 +53,7 @@ CALLS = {
 def rewritten(text):
     module = Module.parse("program.py", f"import tensorflow as tf\n\ny = {text}\n")
     node = next(n for n in ast.walk(module.source.tree) if isinstance(n, ast.Assign)).value
-    return Rewriter(module, (rewriting.rule,)).text(node)
+    return Rewriter(module, (rewriting.keras_op,)).text(node)
 
 
 @pytest.mark.parametrize("name", rewriting.ROWS)

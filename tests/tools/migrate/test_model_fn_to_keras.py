@@ -219,6 +219,6 @@ def test_lines_are_broken_as_black_breaks_them(code, lines):
 def test_the_limit_of_lines_is_the_projects(name, text, tmp_path):
     (tmp_path / ".git").mkdir()
     (tmp_path / name).write_text(text)
-    assert wrapping.of(tmp_path / "trainer.py") == 99
+    assert wrapping.line_limit_of(tmp_path / "trainer.py") == 99
     (tmp_path / "other" / ".git").mkdir(parents=True)
-    assert wrapping.of(tmp_path / "other" / "trainer.py") == wrapping.DEFAULT
+    assert wrapping.line_limit_of(tmp_path / "other" / "trainer.py") == wrapping.DEFAULT

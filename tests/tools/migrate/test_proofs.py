@@ -17,11 +17,11 @@ from estimator2strategy.tools.migrate.codemod import codemods
 from estimator2strategy.tools.migrate.codemods import hooks_to_callbacks, new_calls, new_names
 from tests.strategies import mirrored
 
-RENAMES = sorted(new_names.table().items())
+RENAMES = sorted(new_names.renames().items())
 CONTRIB = sorted(
-    (name, new_names.home(row))
+    (name, new_names.contrib_home(row))
     for name, row in tables.contrib().symbols.items()
-    if row.status != "refused" and new_names.home(row)
+    if row.status != "refused" and new_names.contrib_home(row)
 )
 ARGUMENTS = [
     (function, old, new)

@@ -195,7 +195,7 @@ class _Towers:
     @contextlib.contextmanager
     def next_on(self, device: str) -> Iterator[None]:
         """Around the model_fn of a tower, in which the optimizers find these towers."""
-        found = _v1.get_collection_ref(_TOWERS)
+        stacks = _v1.get_collection_ref(_TOWERS)
         scope = f"tower_{self._made}" if self._made else None
         # A scope that is entered again counts the names of layers anew.
         with (
@@ -205,11 +205,11 @@ class _Towers:
         ):
             self._first = self._first or (own, _v1.get_default_graph().get_name_scope() or None)
             self._gradients.append([])
-            found.append(self)
+            stacks.append(self)
             try:
                 yield
             finally:
-                found.clear()
+                stacks.clear()
         self._made += 1
 
     def scaled(self, loss: Any) -> Any:

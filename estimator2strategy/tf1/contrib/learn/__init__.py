@@ -7,7 +7,7 @@
 | `heads_of_learn.py`, `model_parts.py` | what these are made of |
 | `experiment_runs.py`, `exports.py` | what drives them |
 | `monitor_bases.py`, `monitor_kinds.py` | monitors, which came before hooks |
-| `inputs.py`, `record_reading.py`, `word_numbers.py`, `dataset_files.py`, ... | data |
+| `python_inputs.py`, `record_reading.py`, `word_numbers.py`, `dataset_files.py`, ... | data |
 
 Refused: `ExportMonitor`, `GraphDump`, and what needs the kernels of tensor forests.
 """

@@ -17,7 +17,7 @@ import tensorflow as tf
 
 from estimator2strategy import estimator as core
 from estimator2strategy.errors import UnsupportedError
-from estimator2strategy.tf1.contrib.learn import inputs
+from estimator2strategy.tf1.contrib.learn import python_inputs
 from estimator2strategy.tf1.contrib.learn.model_fn_ops import InputFnOps, ModeKeys, ModelFnOps
 from estimator2strategy.tf1.contrib.learn.monitor_bases import replace_monitors_with_hooks
 
@@ -231,7 +231,7 @@ class Estimator(core.Estimator):
         """
         _check_input(x, y, input_fn)
         if x is not None:
-            inputs.SKCompat(self).fit(x, y, batch_size, steps, max_steps, monitors)
+            python_inputs.SKCompat(self).fit(x, y, batch_size, steps, max_steps, monitors)
             return self
         self.train(input_fn, hooks=monitors, steps=steps, max_steps=max_steps)
         return self
@@ -284,7 +284,7 @@ class Estimator(core.Estimator):
         """
         _check_input(x, y, input_fn, feed_fn)
         if x is not None:
-            input_fn = inputs.input_fn_of(x, y, batch_size)
+            input_fn = python_inputs.input_fn_of(x, y, batch_size)
         self._check_is_fitted(checkpoint_path)
         self._metrics = self._named_metrics(metrics or {})
         try:
@@ -322,8 +322,8 @@ class Estimator(core.Estimator):
         _check_input(x, None, input_fn)
         if x is not None:
             if not as_iterable:
-                return inputs.SKCompat(self).predict(x, batch_size or 128, outputs)
-            input_fn = inputs.input_fn_of(x, None, batch_size)
+                return python_inputs.SKCompat(self).predict(x, batch_size or 128, outputs)
+            input_fn = python_inputs.input_fn_of(x, None, batch_size)
         in_batches = iterate_batches or not as_iterable
         made = self._predictions(input_fn, outputs, in_batches=in_batches)
         return made if as_iterable else next(made)

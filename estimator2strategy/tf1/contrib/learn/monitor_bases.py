@@ -210,9 +210,9 @@ class RunHookAdapterForMonitors(_v1.train.SessionRunHook):
         return _v1.train.SessionRunArgs({"step": self._counter, "monitors": tensors})
 
     def after_run(self, run_context: Any, run_values: Any) -> None:
-        step, found = self._step, run_values.results["monitors"]
+        step, results = self._step, run_values.results["monitors"]
         for monitor in self._monitors:
-            if monitor.step_end(step, found):
+            if monitor.step_end(step, results):
                 run_context.request_stop()
         for monitor in self._monitors:
             monitor.post_step(step, run_context.session)
@@ -383,14 +383,14 @@ class ValidationMonitor(EveryN):
             )
         return cast(dict[str, Any], self._estimator.evaluate(**common))
 
-    def _is_over(self, step: int, found: dict[str, Any]) -> bool:
+    def _is_over(self, step: int, outputs: dict[str, Any]) -> bool:
         metric = self.early_stopping_metric
-        if metric not in found:
-            raise ValueError(f"Metric {metric} missing from outputs {set(found)}.")
+        if metric not in outputs:
+            raise ValueError(f"Metric {metric} missing from outputs {set(outputs)}.")
         is_better = operator.lt if self.early_stopping_metric_minimize else operator.gt
-        if self._best_value_step is None or is_better(found[metric], self._best_value):
-            self._best_value, self._best_value_step = found[metric], step
-            self._best_metrics = copy.deepcopy(found)
+        if self._best_value_step is None or is_better(outputs[metric], self._best_value):
+            self._best_value, self._best_value_step = outputs[metric], step
+            self._best_metrics = copy.deepcopy(outputs)
         assert self._best_value_step is not None
         assert self.early_stopping_rounds is not None
         if step - self._best_value_step < self.early_stopping_rounds:

@@ -93,7 +93,7 @@ class _IteratorHook(tf1.train.SessionRunHook):
     def __init__(self, iterator: Any):
         self._initializer = iterator.initializer
 
-    def after_create_session(self, session: Any, coord: Any) -> None:
+    def after_create_session(self, session: "tf.compat.v1.Session", coord: Any) -> None:
         session.run(self._initializer)
 
 
@@ -222,7 +222,7 @@ class Draws:
                 self.uncontrolled.append(op.name)
         self.shapes: Any = []
 
-    def feed(self, session: Any, step: Any, feed: Any) -> Any:
+    def feed(self, session: "tf.compat.v1.Session", step: Any, feed: Any) -> Any:
         """The values for one step, whose batch is `feed`."""
         if not self.ops:
             return {}
@@ -249,14 +249,14 @@ def _is_random(op: Any) -> Any:
 
 
 def _needed(ends: Any) -> Any:
-    found, left = set(), list(ends)
+    needed, left = set(), list(ends)
     while left:
         op = left.pop()
-        if op not in found:
-            found.add(op)
+        if op not in needed:
+            needed.add(op)
             left += [tensor.op for tensor in op.inputs]
             left += op.control_inputs
-    return found
+    return needed
 
 
 def described(infos: Any) -> Any:

@@ -47,13 +47,13 @@ class Again:
         numbers = [v for v in tf1.local_variables() if v.dtype.base_dtype != tf.string]
         self._locals = [v for v in numbers if hasattr(v, "load")]
 
-    def read(self, session: Any) -> None:
+    def read(self, session: "tf.compat.v1.Session") -> None:
         """Keeps the values of local variables before a step."""
         self._before = session.run(self._locals) if self._left and self._locals else []
 
     def run(
         self,
-        session: Any,
+        session: "tf.compat.v1.Session",
         spec: Any,
         feed: Any,
         variables: Any,
@@ -94,7 +94,7 @@ def _changes(before: Any, after: Any, size: Any) -> Any:
     return [size(new.astype(float) - old) for new, old in zip(after, before)]
 
 
-def _give(session: Any, variables: Any, values: Any) -> None:
+def _give(session: "tf.compat.v1.Session", variables: Any, values: Any) -> None:
     for variable, value in zip(variables, values):
         variable.load(value, session)
 
@@ -153,7 +153,7 @@ class Feed(tf1.train.SessionRunHook):
         spec = self.spec
         return _tensors((spec.loss, spec.predictions, spec.eval_metric_ops))
 
-    def feed(self, session: Any) -> Any:
+    def feed(self, session: "tf.compat.v1.Session") -> Any:
         batch = dict(zip(self._placeholders, self._batches[self.step]))
         batch.update(self.draws.feed(session, self.step, batch))
         return batch
@@ -193,12 +193,12 @@ class TrainFeed(Feed):
     def ends(self) -> Any:
         trainable = tf1.trainable_variables()
         try:
-            found = tf1.gradients(self.spec.loss, trainable)
+            gradients = tf1.gradients(self.spec.loss, trainable)
         except Exception as error:  # whatever an op without a gradient raises
             self.notes.append(f"no gradients of the loss: {error}")
-            found = [None] * len(trainable)
+            gradients = [None] * len(trainable)
         self.trainable = [_name(variable) for variable in trainable]
-        self._gradients = [None if g is None else tf.convert_to_tensor(g) for g in found]
+        self._gradients = [None if g is None else tf.convert_to_tensor(g) for g in gradients]
         known = [gradient for gradient in self._gradients if gradient is not None]
         return [self.spec.loss, self.spec.train_op, *known]
 
@@ -208,11 +208,11 @@ class TrainFeed(Feed):
         if self.again:
             self.again.begin(self.draws.uncontrolled)
 
-    def after_create_session(self, session: Any, coord: Any) -> None:
+    def after_create_session(self, session: "tf.compat.v1.Session", coord: Any) -> None:
         self._last = self._read(session)
         self.values.append([_size(value) for value in self._last])
 
-    def _read(self, session: Any) -> Any:
+    def _read(self, session: "tf.compat.v1.Session") -> Any:
         return session.run(self.variables)
 
     def before_run(self, run_context: Any) -> Any:
@@ -231,7 +231,7 @@ class TrainFeed(Feed):
         super().after_run(run_context, run_values)
         self.watch(run_context.session)
 
-    def watch(self, session: Any) -> None:
+    def watch(self, session: "tf.compat.v1.Session") -> None:
         """Notes what the step that has just run made of the variables."""
         now = self._read(session)
         self.values.append([_size(value) for value in now])

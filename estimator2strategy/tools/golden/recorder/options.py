@@ -115,12 +115,12 @@ def copy_checkpoint(path: Any, folder: Any, name: Any) -> Any:
 
 def files_of(folder: Any) -> Any:
     """The files of a golden, but for golden.json."""
-    found = [
+    files = [
         os.path.relpath(os.path.join(parent, name), folder).replace(os.sep, "/")
         for parent, _, names in os.walk(folder)
         for name in names
     ]
-    return sorted(set(found) - {"golden.json"})
+    return sorted(set(files) - {"golden.json"})
 
 
 def sha256(path: Any) -> Any:

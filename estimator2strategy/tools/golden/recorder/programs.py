@@ -53,13 +53,15 @@ def _unless_active(recorder: Any, what: Any, original: Any, replacement: Any) ->
     return call
 
 
+def _once(recorder: Any, what: Any) -> None:
+    """Ends the program if this is done already, or cannot be done any more."""
+    trained = what == "train" or "train" in recorder.done | recorder.active
+    if what in recorder.done or not trained or recorder.parts <= recorder.done:
+        raise Stop(0)
+
+
 def _replacements(recorder: Any) -> Any:
     """Method of an Estimator -> (what it does, the function that records it)."""
-
-    def once(what: Any) -> None:
-        trained = what == "train" or "train" in recorder.done | recorder.active
-        if what in recorder.done or not trained or recorder.parts <= recorder.done:
-            raise Stop(0)
 
     def train(
         self: Any,
@@ -69,7 +71,7 @@ def _replacements(recorder: Any) -> Any:
         max_steps: Any = None,
         saving_listeners: Any = None,
     ) -> Any:
-        once("train")
+        _once(recorder, "train")
         tf1.gfile.MakeDirs(self.model_dir)  # as training does: programs write results there
         recorder.train(self, input_fn, hooks, saving_listeners, most=steps or max_steps)
         return self
@@ -82,7 +84,7 @@ def _replacements(recorder: Any) -> Any:
         checkpoint_path: Any = None,
         name: Any = None,
     ) -> Any:
-        once("evaluate")
+        _once(recorder, "evaluate")
         return recorder.evaluate(self, input_fn, most=steps, hooks=hooks, name=name)
 
     def predict(
@@ -93,7 +95,7 @@ def _replacements(recorder: Any) -> Any:
         checkpoint_path: Any = None,
         yield_single_examples: Any = True,
     ) -> Any:
-        once("predict")
+        _once(recorder, "predict")
         arguments = {}  # that ask for something else than all predictions, one by one
         if predict_keys is not None:
             arguments["predict_keys"] = predict_keys
@@ -104,7 +106,7 @@ def _replacements(recorder: Any) -> Any:
     def export(
         self: Any, export_dir_base: Any, serving_input_receiver_fn: Any, *args: Any, **kwargs: Any
     ) -> Any:
-        once("export")
+        _once(recorder, "export")
         path = recorder.export(self, serving_input_receiver_fn)
         base = tf.compat.as_str_any(export_dir_base)
         if base.startswith(self.model_dir):  # an exporter's: it lists its older exports next

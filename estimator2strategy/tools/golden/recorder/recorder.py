@@ -346,7 +346,7 @@ class Recorder:
                     )
             self.about["export"] = {"signatures": signatures}
 
-    def _keep_answers(self, session: Any, key: Any, signature: Any) -> None:
+    def _keep_answers(self, session: "tf.compat.v1.Session", key: Any, signature: Any) -> None:
         prefix = f"export/{key}/"
         if self._like:
             values = self._like.results(prefix + "in/")

@@ -1,1 +1,1 @@
-"""The codemods: one file each, which registers itself (`migrate/codemod.py`)."""
+"""The codemods, a file for each topic; each registers itself (`migrate/codemod.py`)."""

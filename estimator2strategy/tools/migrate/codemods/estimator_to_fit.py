@@ -167,15 +167,15 @@ class _Loops:
         """Node of a hook's class -> the callback's; None if one is not known."""
         if not isinstance(hooks, (ast.List, ast.Tuple)):
             return None
-        found = {}
+        callbacks = {}
         for hook in hooks.elts:
             if not isinstance(hook, ast.Call) or not isinstance(hook.func, ast.Name):
                 return None
             callback = f"{hook.func.id}Callback"
             if callback not in self.module.source.scope.bindings:
                 return None
-            found[hook.func] = callback
-        return found
+            callbacks[hook.func] = callback
+        return callbacks
 
     def changes(self) -> Iterator[Any]:
         module = self.module
@@ -208,15 +208,15 @@ class _Loops:
 
 def _names_of(made: Any, source: Any) -> Any:
     """The names and attributes to which the Estimators are assigned."""
-    found, functions = set(), set()
+    names, functions = set(), set()
     for call in made:
-        found |= _targets(call.node)
+        names |= _targets(call.node)
         if isinstance(call.node.parent, ast.Return):
             functions.add(call.scope.name.rpartition(".")[2])
     for call in source.calls:  # `estimator = build_estimator(...)`
         if isinstance(call.node.func, ast.Name) and call.node.func.id in functions:
-            found |= _targets(call.node)
-    return found
+            names |= _targets(call.node)
+    return names
 
 
 def _targets(node: Any) -> Any:

@@ -84,12 +84,12 @@ class HookFetches:
     def _assigned(self, node: Any) -> Any:
         """What a node stands for: itself, or what is assigned to the attribute that it reads."""
         name = _of_self(node)
-        found = self._attributes.get(name, []) if name else []
-        if len(found) != 1:
+        values = self._attributes.get(name, []) if name else []
+        if len(values) != 1:
             return node
-        if found[0] not in self.statements:
-            self.statements.append(found[0])
-        return found[0].value
+        if values[0] not in self.statements:
+            self.statements.append(values[0])
+        return values[0].value
 
     def text(self, node: Any) -> Any:
         """What a callback has for a fetch."""

@@ -110,13 +110,13 @@ class _HostCall:
 
     def _lines(self, statements: Any) -> Any:
         """The summaries that statements write; None if they do more."""
-        found = []
+        written = []
         for one in statements:
             if isinstance(one, ast.With) and all(map(self._is_writer, one.items)):
                 inner = self._lines(one.body)
                 if inner is None:
                     return None
-                found += inner
+                written += inner
             elif isinstance(one, ast.Assign) and isinstance(one.targets[0], ast.Name):
                 taken = self._taken(one.value)
                 if taken is None:
@@ -126,10 +126,10 @@ class _HostCall:
                 line = self._summary(one.value)
                 if line is None:
                     return None
-                found.append(line)
+                written.append(line)
             elif not isinstance(one, (ast.Return, ast.Expr)):
                 return None
-        return found
+        return written
 
     def _is_writer(self, item: Any) -> Any:
         call = item.context_expr

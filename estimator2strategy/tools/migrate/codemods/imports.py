@@ -125,14 +125,14 @@ def _from(module: str, name: Any, bound: Any) -> Any:
 
 def _joined(lines: Any) -> Any:
     """Neighbouring imports from one module as one statement."""
-    found: list[Any] = []
+    joined: list[Any] = []
     for line in lines:
         head, _, names = line.partition(" import ")
-        if line.startswith("from ") and found and found[-1].startswith(f"{head} import "):
-            found[-1] += f", {names}"
+        if line.startswith("from ") and joined and joined[-1].startswith(f"{head} import "):
+            joined[-1] += f", {names}"
         else:
-            found.append(line)
-    return found
+            joined.append(line)
+    return joined
 
 
 def _is_there(line: Any, node: Any, module: Module) -> Any:
@@ -238,7 +238,7 @@ def _unread_imports(module: Module) -> Any:
     read |= module.facts.imported  # another file may take it from this one
     nodes: Iterator[Any] = ast.walk(module.source.tree)
     read |= {n.value for n in nodes if _is_string(n)}  # in __all__, say
-    found = []
+    unread = []
     for node in module.source.tree.body:
         if isinstance(node, ast.Import):
             modules = {alias.name.partition(".")[0] for alias in node.names}
@@ -249,8 +249,8 @@ def _unread_imports(module: Module) -> Any:
         else:
             continue
         if modules == {_PACKAGE} and not bound & (read | {"*"}) and module.is_alone(node):
-            found.append(node)
-    return found
+            unread.append(node)
+    return unread
 
 
 def _used_of_package(module: Module) -> Iterator[Any]:

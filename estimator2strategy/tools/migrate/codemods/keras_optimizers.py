@@ -7,7 +7,7 @@ import dataclasses
 from collections.abc import Iterator
 from typing import Any
 
-from estimator2strategy.tools.migrate import core_sums, tables
+from estimator2strategy.tools.migrate import codemod_tables, core_sums
 from estimator2strategy.tools.migrate.codemod import SafetyTier, Todo, codemod
 from estimator2strategy.tools.migrate.module import Module, parent_of
 
@@ -33,13 +33,15 @@ class OptimizerRow:
 
 _ROWS = {
     row["name"]: OptimizerRow(
-        row["keras"], tables.pairs(row["arguments"]), tables.pairs(row["fixed"]),
+        row["keras"], codemod_tables.pairs(row["arguments"]), codemod_tables.pairs(row["fixed"]),
         bool(row["constant_rate"]),
     )
-    for row in tables.rows("optimizers") if row["keras"]
+    for row in codemod_tables.rows("optimizers") if row["keras"]
 }  # fmt: skip
 # Optimizers that are another function in Keras, or none: see the table of codemods.md.
-_OTHERS = {row["name"]: row["why_not"] for row in tables.rows("optimizers") if row["why_not"]}
+_OTHERS = {
+    row["name"]: row["why_not"] for row in codemod_tables.rows("optimizers") if row["why_not"]
+}
 _STAYS = "keep it in a model_fn; for Keras 3 take the one of examples/tf1_optimizers.py"
 
 
@@ -219,8 +221,8 @@ def _method(use: Any) -> Any:
 
 
 def _methods(module: Module, call: Any, bound: Any) -> Any:
-    found = map(_method, _uses(module, call, bound))
-    return [method for method in found if method is not None]
+    methods = map(_method, _uses(module, call, bound))
+    return [method for method in methods if method is not None]
 
 
 def _step(method: Any) -> Any:
@@ -233,5 +235,5 @@ def _step(method: Any) -> Any:
 
 
 def _is_global_step(module: Module, node: Any, scope: Any) -> Any:
-    found = module.source.call(node, scope)
-    return found is not None and module.name(found.node.func, found.scope) in _STEPS
+    call = module.source.call(node, scope)
+    return call is not None and module.name(call.node.func, call.scope) in _STEPS

@@ -7,7 +7,7 @@ import dataclasses
 from collections.abc import Iterator
 from typing import Any
 
-from estimator2strategy.tools.migrate import tables
+from estimator2strategy.tools.migrate import codemod_tables
 from estimator2strategy.tools.migrate.call_text import ArgumentText, CallText
 from estimator2strategy.tools.migrate.codemod import Change, SafetyTier, Todo, codemod
 from estimator2strategy.tools.migrate.module import Module
@@ -33,10 +33,10 @@ class LayerRow:
 
 ROWS = {
     row["name"]: LayerRow(
-        row["keras"], tables.words(row["arguments"]), bool(row["has_variables"]),
+        row["keras"], codemod_tables.words(row["arguments"]), bool(row["has_variables"]),
         bool(row["trains"]),
     )
-    for row in tables.rows("layers")
+    for row in codemod_tables.rows("layers")
 }  # fmt: skip
 # The classes, whose arguments are those of the functions, without the inputs.
 _CLASSES = {
@@ -121,9 +121,9 @@ def _scope_call(module: Module, node: Any) -> Any:
     """The call in `with tf.variable_scope(...):`."""
     if isinstance(node, ast.With):
         for item in node.items:
-            found = module.source.call(item.context_expr, module.source.scope_of(node))
-            if found is not None and module.name(found.node.func, found.scope) in _SCOPES:
-                return found
+            call = module.source.call(item.context_expr, module.source.scope_of(node))
+            if call is not None and module.name(call.node.func, call.scope) in _SCOPES:
+                return call
     return None
 
 

@@ -7,7 +7,7 @@ import dataclasses
 from collections.abc import Iterator
 from typing import Any
 
-from estimator2strategy.tools.migrate import tables
+from estimator2strategy.tools.migrate import codemod_tables
 from estimator2strategy.tools.migrate.codemod import SafetyTier, Todo, codemod
 from estimator2strategy.tools.migrate.module import Module, parent_of
 from estimator2strategy.tools.reader.source import parents
@@ -35,10 +35,11 @@ class KerasMetricRow:
 
 _ROWS = {
     row["name"]: KerasMetricRow(
-        row["keras"], tables.words(row["tensors"]), dict(tables.pairs(row["options"])),
-        SafetyTier[row["tier"].upper()], row["values"] or None,
+        row["keras"], codemod_tables.words(row["tensors"]),
+        dict(codemod_tables.pairs(row["options"])), SafetyTier[row["tier"].upper()],
+        row["values"] or None,
     )
-    for row in tables.rows("metrics")
+    for row in codemod_tables.rows("metrics")
 }  # fmt: skip
 _LOGICAL = {
     f"tf.{module}{name}"

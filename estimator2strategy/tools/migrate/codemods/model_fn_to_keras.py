@@ -58,23 +58,23 @@ def _changes(program: Any, function: Any) -> Iterator[Any]:
         function,
         read(home, function, helpers),
         _class_name(home, function),
-        wrapping.of(home.source.path),
+        wrapping.line_limit_of(home.source.path),
         helpers,
         is_on_cores=any(loop_calls.uses_tpu(made) for _, made in loops),
     )
     helpers.learn(model)
     texts = {home: [model.text().rstrip()]}
     imports = {home: ["keras"]}
-    found: list[Any] = []
+    changes: list[Any] = []
     receivers: dict[Any, Any] = {}
     for module, made in loops:
         calls = loop_calls.LoopCalls(module, made, model, new_names)
-        found += calls.changes()
+        changes += calls.changes()
         receivers |= {program.defined(node): node for node in calls.receivers}
         texts.setdefault(module, []).extend(f"\n\n{one.strip()}" for one in calls.helpers)
         imports.setdefault(module, []).extend(calls.imports)
     for node in receivers.values():
-        found += loop_calls.changes(program, node)
+        changes += loop_calls.receiver_changes(program, node)
     new_names.check_reads([function, *helpers.functions()])
     places = {home: function} | {m: outermost(made.node) for m, made in loops if m is not home}
     for module, of_module in texts.items():
@@ -86,7 +86,7 @@ def _changes(program: Any, function: Any) -> Iterator[Any]:
             yield module.insert_before(places[module], f"{text.strip()}\n\n\n", needed)
     yield from helpers.changes()
     yield from new_names.changes()
-    yield from found
+    yield from changes
     yield from _gone(program, model, [module for module, _ in loops])
 
 

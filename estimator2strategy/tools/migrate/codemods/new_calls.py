@@ -8,14 +8,15 @@ from collections.abc import Iterator
 from typing import Any
 
 from estimator2strategy.tools.check.rules.tensorflow.changed_calls import reads
-from estimator2strategy.tools.migrate import tables
+from estimator2strategy.tools.migrate import codemod_tables
 from estimator2strategy.tools.migrate.call_text import ArgumentText, CallText
 from estimator2strategy.tools.migrate.codemod import Change, SafetyTier, codemod
 from estimator2strategy.tools.migrate.module import Module
 
 # Old name -> new name, and the functions of TF 1.15 that take both.
 ARGUMENTS = {
-    row["old"]: (row["new"], tables.words(row["functions"])) for row in tables.rows("arguments")
+    row["old"]: (row["new"], codemod_tables.words(row["functions"]))
+    for row in codemod_tables.rows("arguments")
 }
 
 
@@ -75,9 +76,10 @@ def find_dimensions_to_ints(module: Module) -> Iterator[Any]:
         yield module.replace(node, written)
 
 
-_NAMES = {row["name"]: row["now"] for row in tables.rows("gfile")}
+_NAMES = {row["name"]: row["now"] for row in codemod_tables.rows("gfile")}
 _RENAMED_ARGUMENTS = {
-    row["name"]: dict(tables.pairs(row["arguments"])) for row in tables.rows("gfile")
+    row["name"]: dict(codemod_tables.pairs(row["arguments"]))
+    for row in codemod_tables.rows("gfile")
 }
 
 
@@ -113,7 +115,8 @@ def _is_imported(module: Module, function: Any) -> bool:
 
 # Function of tf.train -> class of Keras, the function's arguments.
 _SCHEDULES = {
-    row["name"]: (row["keras"], tables.words(row["arguments"])) for row in tables.rows("schedules")
+    row["name"]: (row["keras"], codemod_tables.words(row["arguments"]))
+    for row in codemod_tables.rows("schedules")
 }
 _STEPS = ("global_step", "x")
 _RENAMED = {"learning_rate": "initial_learning_rate"}

@@ -14,7 +14,7 @@ from estimator2strategy.engine.names import name_table as facade
 from estimator2strategy.engine.names import tables
 from estimator2strategy.legacy import removed_names
 from estimator2strategy.tools.check.rules.tensorflow.changed_calls import differences
-from estimator2strategy.tools.migrate import tables as own_tables
+from estimator2strategy.tools.migrate import codemod_tables
 from estimator2strategy.tools.migrate.codemod import SafetyTier, Todo, codemod
 from estimator2strategy.tools.migrate.module import Module
 from estimator2strategy.tools.reader import unreached
@@ -23,7 +23,7 @@ from estimator2strategy.tools.reader.symbol_uses import imported_and_used
 
 
 @functools.cache
-def table() -> dict[str, str]:
+def renames() -> dict[str, str]:
     """Legacy name -> name in TensorFlow 2; made by tests/tools/migrate/renames.py."""
     path = Path(__file__).resolve().parents[1] / "renames.csv"
     with open(path, newline="", encoding="utf-8") as file:
@@ -38,7 +38,7 @@ def find_renames(module: Module) -> Iterator[Any]:
         for legacy in _spellings(name):
             part = module.part(node, legacy)
             if part is not None:
-                yield module.replace(part, module.tf + table()[legacy].removeprefix("tf"))
+                yield module.replace(part, module.tf + renames()[legacy].removeprefix("tf"))
                 break
 
 
@@ -46,7 +46,7 @@ def _spellings(name: Any) -> Any:
     """The names of the table that a dotted name is, or is below."""
     parts = name.split(".")
     prefixes = (".".join(parts[:end]) for end in range(len(parts), 1, -1))
-    return [prefix for prefix in prefixes if prefix in table()]
+    return [prefix for prefix in prefixes if prefix in renames()]
 
 
 @codemod("compat-v1", stage=8, tier=SafetyTier.SAFE)
@@ -119,7 +119,7 @@ def find_contrib(module: Module) -> Iterator[Any]:
             message = f"{name} is gone. {row.advice}"
             yield Todo(node, message)
         now = _EQUAL.get(row.name) if _is_plain(called.get(part)) else None
-        now = now or home(row)
+        now = now or contrib_home(row)
         if now is not None:
             yield module.replace(part, module.tf + now.removeprefix("tf"))
 
@@ -130,7 +130,7 @@ def _by_home() -> Any:
     return {row.home: name for name, row in facade.rows().items() if ":" in row.home}
 
 
-def home(row: Any) -> Any:
+def contrib_home(row: Any) -> Any:
     """The name outside of contrib that is the same object; None if there is none."""
     module, _, attribute = row.home.partition(":")
     if module not in _HOMES or not attribute:
@@ -218,7 +218,7 @@ def _imported(module: Module, node: Any, name: Any, today: Any) -> Any:
 
 
 # Class of Keras 3 -> what it does, and the class of examples/tf1_optimizers.py.
-_OPTIMIZERS = {row["keras"]: (row["what"], row["equal"]) for row in own_tables.rows("lookups")}
+_OPTIMIZERS = {row["keras"]: (row["what"], row["equal"]) for row in codemod_tables.rows("lookups")}
 _MODULES = ("keras.optimizers.", "tf.keras.optimizers.", "tf.optimizers.")
 
 

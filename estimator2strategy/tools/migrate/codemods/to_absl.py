@@ -19,7 +19,7 @@ _DEFINITIONS = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)
 _NOT_READ = ("set_default",)
 
 
-def early(module: Module) -> Iterator[ast.expr]:
+def early_reads(module: Module) -> Iterator[ast.expr]:
     """The expressions that read flags while the file is imported, or call what reads them."""
     readers = _readers(module)
     for node in _at_import(module.source.tree):
@@ -51,18 +51,18 @@ def _readers(module: Module) -> set[str]:
             bodies[node.name] = node
         elif isinstance(node, ast.Assign) and isinstance(node.value, ast.Lambda):
             bodies |= {name.id: node.value for name in node.targets if isinstance(name, ast.Name)}
-    found = {
+    readers = {
         name for name, body in bodies.items() if any(_reads(module, n) for n in ast.walk(body))
     }
     while True:
         more = {
             name
             for name, body in bodies.items()
-            if any(isinstance(node, ast.Name) and node.id in found for node in ast.walk(body))
+            if any(isinstance(node, ast.Name) and node.id in readers for node in ast.walk(body))
         }
-        if more <= found:
-            return found
-        found |= more
+        if more <= readers:
+            return readers
+        readers |= more
 
 
 def _is_called(module: Module, node: ast.expr) -> bool:
@@ -99,7 +99,7 @@ def find_flags(module: Module) -> Iterator[Any]:
     used = [node for node, _ in module.uses("tf.flags")]
     if not used and not any(module.uses("tf.app")):
         return
-    reads = list(early(module))
+    reads = list(early_reads(module))
     for node in reads:
         yield Todo(node, "absl reads the command line in app.run only; move this below it")
     runs = [*module.calls("tf.app.run", "absl.app.run")]
@@ -112,8 +112,8 @@ def find_flags(module: Module) -> Iterator[Any]:
     tier = SafetyTier.SAFE if runs and alone else SafetyTier.REVIEW
     for change in _flags(module):
         yield dataclasses.replace(change, tier=tier)
-    for found in _app(module):
-        yield dataclasses.replace(found, tier=SafetyTier.REVIEW)
+    for one in _app(module):
+        yield dataclasses.replace(one, tier=SafetyTier.REVIEW)
 
 
 def _flags(module: Module) -> Iterator[Any]:
@@ -169,10 +169,10 @@ def find_logging(module: Module) -> Iterator[Any]:
         return
     bound, imported = module.needed("absl", "logging", "absl_logging")
     verbosities = [*module.calls("tf.logging.set_verbosity")]
-    found = [_set_verbosity(module, call, bound, imported) for call in verbosities]
-    yield from found
+    changes = [_set_verbosity(module, call, bound, imported) for call in verbosities]
+    yield from changes
     inside = {node for call in verbosities for node in ast.walk(call.node)}
-    open_levels = any(isinstance(f, Todo) for f in found)
+    open_levels = any(isinstance(f, Todo) for f in changes)
     for node, name in module.uses("tf.logging"):
         last = name.removeprefix("tf.logging.")
         part = module.part(node, name)

@@ -60,18 +60,18 @@ class Body:
         self._called = Rewriter(
             module,
             (self._flag, values.no_mode, self._kept, *values.VALUES, self._helper,
-             self._recurrent.rule, self._columns.rule, self.layers.rule, rewriting.rule),
+             self._recurrent.rule, self._columns.rule, self.layers.rule, rewriting.keras_op),
         )  # fmt: skip
 
     # Lines.
 
     def _block(self, lines: Any, indent: Any = "        ") -> Any:
         """Lines of code, within the limit."""
-        found: list[Any] = []
+        written: list[Any] = []
         for line in lines:
             extra = line[: len(line) - len(line.lstrip())]
-            found += wrapped(line.lstrip(), self.limit, indent + extra) if line else [""]
-        return found
+            written += wrapped(line.lstrip(), self.limit, indent + extra) if line else [""]
+        return written
 
     def _written(self, statement: Any, rewriter: Any) -> Any:
         """The lines of a statement: the comments that it has, then its code on one line."""
@@ -121,8 +121,8 @@ class Body:
         """`for units, dense in zip(params["units"], self.dense_layers):`."""
         of_layers = self.layers.in_loops.get(loop, {})
         iterated = dict.fromkeys(of_layers.values())
-        found = [next(n for n, source in of_layers.items() if source == one) for one in iterated]
-        targets, sources = found, list(iterated)
+        names = [next(n for n, source in of_layers.items() if source == one) for one in iterated]
+        targets, sources = names, list(iterated)
         read = set().union(*map(names_in, inside), set())
         if {n.id for n in ast.walk(loop.target) if isinstance(n, ast.Name)} & read or not sources:
             target = self.module.written(loop.target)
@@ -154,14 +154,14 @@ class Body:
     def _comments_left(self, written: Any) -> Any:
         """The comments of the function that stand at no statement of the model."""
         first, last = self.function.body[0].lineno, self.function.end_lineno
-        found = []
+        left = []
         for number in sorted(comments(self.module.text)):
             _, _, comment = self.module.lines[number - 1].rpartition("# ")
             text = f"# {comment.strip()}"
             is_mark = "TODO(e2s)" in self.module.lines[number - 1]
             if first - 1 <= number <= last and not is_mark and text not in written:
-                found.append(text)
-        return found
+                left.append(text)
+        return left
 
     # Rules.
 

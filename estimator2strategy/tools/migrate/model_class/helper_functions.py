@@ -79,15 +79,15 @@ class NewNames:
         """Yields a change for each import."""
         for statement, names in self._imports.items():
             module = self._program.module_of(statement)
-            found: dict[Any, Any] = {}
+            imports: dict[Any, Any] = {}
             for alias in statement.names:
-                found |= names.get(alias.name, {ast.unparse(alias): None})
-            limit = wrapping.of(module.source.path)
+                imports |= names.get(alias.name, {ast.unparse(alias): None})
+            limit = wrapping.line_limit_of(module.source.path)
             head = f"from {'.' * statement.level}{statement.module or ''} import "
-            text = head + ", ".join(found)
+            text = head + ", ".join(imports)
             if len(text) + statement.col_offset > limit:
                 indent = " " * statement.col_offset
-                listed = "".join(f"{indent}    {name},\n" for name in found)
+                listed = "".join(f"{indent}    {name},\n" for name in imports)
                 text = f"{head}(\n{listed}{indent})"
             yield module.replace_statement(statement, text, is_dedented=True)
 
@@ -116,23 +116,23 @@ class Helpers:
             if isinstance(node, ast.FunctionDef) and node is not model_fn
         ]
         functions += self._of_others([model_fn, *functions])
-        found: Any = [None]
-        while found:  # functions that call those that were found make layers too
-            found = [f for f in functions if f not in self._of and self._makes(f)]
-            self._of |= {function: HelperFunction(self, function) for function in found}
+        makers: Any = [None]
+        while makers:  # functions that call those that were found make layers too
+            makers = [f for f in functions if f not in self._of and self._makes(f)]
+            self._of |= {function: HelperFunction(self, function) for function in makers}
 
     def _of_others(self, functions: Any) -> Any:
         """The functions of other files that these call, directly or not."""
         todo = list(functions)
-        found: dict[Any, Any] = {}
+        others: dict[Any, Any] = {}
         while todo:
             for node in ast.walk(todo.pop()):
                 called = isinstance(node, ast.Call) and self._program.defined(node.func)
                 is_function = isinstance(called, ast.FunctionDef)
-                if is_function and called not in found and called not in functions:
-                    found[called] = None
+                if is_function and called not in others and called not in functions:
+                    others[called] = None
                     todo.append(called)
-        return list(found)
+        return list(others)
 
     def _makes(self, function: Any) -> bool:
         calls = (node for node in ast.walk(function) if isinstance(node, ast.Call))
@@ -201,7 +201,7 @@ class HelperFunction:
     def __init__(self, helpers: Any, function: Any):
         self.helpers, self.function = helpers, function
         self.module = helpers.module.program.module_of(function)
-        self.limit = wrapping.of(self.module.source.path)
+        self.limit = wrapping.line_limit_of(self.module.source.path)
         if not self.module.program.may_change(self.module):
             where = self.module.source.path
             raise StaysError(function, f"migrate {where} with this file: it makes layers for it")

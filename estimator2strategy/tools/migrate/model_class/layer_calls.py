@@ -146,16 +146,16 @@ class Recurrent:
 
     def _reads(self, state: Any) -> Any:
         """The parts of a state that are read."""
-        found = set()
+        parts = set()
         node: Any
         for node in ast.walk(self._body.function):
             is_state = isinstance(node, ast.Name) and node.id == state
             if is_state and isinstance(node.ctx, ast.Load):
-                found.add(_part(node))
-        if None in found:
+                parts.add(_part(node))
+        if None in parts:
             raise StaysError(self._body.function, f"read {state}.h or {state}.c, not all of it")
-        self._only_h = found == {"h"}
-        return found
+        self._only_h = parts == {"h"}
+        return parts
 
     def _is_read(self, name: Any) -> bool:
         nodes = (n for n in ast.walk(self._body.function) if isinstance(n, ast.Name))

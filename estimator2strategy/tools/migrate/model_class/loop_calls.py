@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterator
+from textwrap import indent
 from typing import Any
 
 from estimator2strategy.tools.migrate.model_class import optimizer_code, wrapping
@@ -14,7 +15,7 @@ from estimator2strategy.tools.migrate.module import Module, parent_of
 _RECEIVERS = ("ServingInputReceiver", "TensorServingInputReceiver")
 
 
-def changes(program: Any, named: Any) -> Iterator[Any]:
+def receiver_changes(program: Any, named: Any) -> Iterator[Any]:
     """Yields the changes of a receiver function: placeholders become specs, the receiver a dict.
 
     Args:
@@ -140,12 +141,13 @@ _LOOP_ARGUMENTS = (
     *("model_fn", "model_dir", "config", "params", "use_tpu"),
     *("train_batch_size", "eval_batch_size", "predict_batch_size"),
 )
+_UNKNOWN_CONFIG = "its config is made in a way that is not understood"
 _ODD_CONFIG = "make its config by one call of RunConfig, with arguments by name"
-_OPTIONS = (
-    "model_dir", "tf_random_seed", "save_summary_steps", "save_checkpoints_steps",
+_OPTIONS = {
+    "model_dir", "tf_random_seed", "save_summary_steps", "save_checkpoints_steps", "tpu_config",
     "keep_checkpoint_max", "log_step_count_steps", "save_checkpoints_secs", "session_config",
-    "tpu_config", "cluster", "master",
-)  # fmt: skip
+    "cluster", "master",
+}  # fmt: skip
 _EXPORTS = ("export_saved_model", "export_savedmodel")
 _CHECKPOINT = "keras.callbacks.ModelCheckpoint(path, save_weights_only=True, save_freq={every})"
 TRAIN = '''
@@ -171,10 +173,7 @@ def train(model, data, max_steps, folder, callbacks=()):
 _BUILD = """\
     model(features)  # makes the variables
     model.optimizer.build(model.trainable_variables)"""
-_BUILD_IN_SCOPE = """\
-    with model.distribute_strategy.scope():
-        model(features)  # makes the variables
-        model.optimizer.build(model.trainable_variables)"""
+_BUILD_IN_SCOPE = "    with model.distribute_strategy.scope():\n" + indent(_BUILD, "    ")
 PREDICT = '''
 def predict(model, data):
     """Yields the predictions of each example."""
@@ -246,7 +245,7 @@ class LoopCalls:
 
     def __init__(self, module: Module, made: Any, model_class: Any, new_names: Any):
         self.module, self.made, self._class = module, made, model_class
-        self.limit = wrapping.of(module.source.path)
+        self.limit = wrapping.line_limit_of(module.source.path)
         self._new_names = new_names
         self.helpers: list[Any] = []
         self.imports: list[Any] = []
@@ -266,20 +265,17 @@ class LoopCalls:
         """The options of the RunConfig, and the statement that makes it."""
         node, statement = self._given.get("config"), None
         if isinstance(node, ast.Name):
-            found = self.made.scope.find(node.id)
-            values: Any = found.bindings.get(node.id, ()) if found else ()
+            scope = self.made.scope.find(node.id)
+            values: Any = scope.bindings.get(node.id, ()) if scope else ()
             if len(values) != 1 or not isinstance(values[0], ast.Call):
-                raise StaysError(
-                    self.made.node, "its config is made in a way that is not understood"
-                )
+                raise StaysError(self.made.node, _UNKNOWN_CONFIG)
             statement, node = parent_of(values[0]), values[0]
         if node is None or (isinstance(node, ast.Constant) and node.value is None):
             return {}, None
         if not isinstance(node, ast.Call) or not ast.unparse(node.func).endswith("RunConfig"):
             raise StaysError(node, _ODD_CONFIG)
         options = arguments(node, ("model_dir",))
-        unknown = set(options) - set(_OPTIONS)
-        if unknown:
+        if unknown := set(options) - _OPTIONS:
             raise StaysError(node, f"fit has nothing for {', '.join(sorted(unknown))}")
         return options, statement
 
@@ -320,9 +316,8 @@ class LoopCalls:
         self._params = params
         given = params if "params" in self._class.takes else ""
         if "tf_random_seed" in self._config:
-            lines.append(
-                f"keras.utils.set_random_seed({self._text(self._config['tf_random_seed'])})"
-            )
+            seed = self._text(self._config["tf_random_seed"])
+            lines.append(f"keras.utils.set_random_seed({seed})")
             self.imports.append("keras")
         named = self._given["model_fn"]
         model = self._new_names.spelled(named, self._class.name)
@@ -347,8 +342,8 @@ class LoopCalls:
     def _wrapped(self, lines: Any, statement: Any) -> str:
         """Lines for the place of a statement."""
         indent = " " * statement.col_offset
-        found = (one for line in lines for one in wrapped(line, self.limit, indent))
-        return "\n".join(line.removeprefix(indent) for line in found)
+        broken = (one for line in lines for one in wrapped(line, self.limit, indent))
+        return "\n".join(line.removeprefix(indent) for line in broken)
 
     def _replaced(self, call: Any) -> Any:
         """The change for a method of the loop."""

@@ -199,7 +199,7 @@ class ModelClass(Body):
         losses = _Losses(self)
         read = reads_of(value).union(*map(reads_of, self.parts.summaries))
         read |= set(self.several.losses) if self.several else set()
-        kept = model_fn_parts.of(self.parts.loss, read, self._adds_loss)
+        kept = model_fn_parts.slice_of(self.parts.loss, read, self._adds_loss)
         lines = [line for s in kept for line in losses.written(s)]
         loss = joined(losses.rewriter.text(value))
         summaries = [line for s in self.parts.summaries for line in self._summary(s)]
@@ -244,8 +244,9 @@ class ModelClass(Body):
             if name.startswith("tf.metrics."):
                 raise StaysError(statement, f"write {name} as a Keras metric first (stage 3)")
             if isinstance(statement, ast.Assign) and name.startswith("tf.keras.metrics."):
-                target: Any = statement.targets[0]
-                self._metrics[target.id] = target.id
+                assigned: Any = statement.targets[0]
+                target = assigned.id
+                self._metrics[target] = target
                 text = re.sub(r"name='(\w+)'", r'name="\1"', joined(self._called.text(call)))
                 makers.append(f"self.{target} = {text}")
             elif isinstance(statement, ast.Assign) and isinstance(call, ast.Dict):
@@ -288,10 +289,10 @@ class ModelClass(Body):
         return f"self.{self._metrics[node.id]}" if is_metric else None
 
     def _entries(self, node: Any) -> Any:
-        found: dict[Any, Any] = {}
+        entries: dict[Any, Any] = {}
         for key, value in zip(node.keys, node.values, strict=True):
-            found |= self._entry(key, value)
-        return found
+            entries |= self._entry(key, value)
+        return entries
 
     def _entry(self, key: Any, value: Any) -> Any:
         if not isinstance(value, ast.Name) or value.id not in self._metrics:
@@ -350,8 +351,8 @@ class _Losses:
             raise StaysError(node, f"write out what {odd} does in {name}")
         texts = [rewriter.text(given[argument]) for argument in known]
         if weights is not None and not model_fn_parts.is_one(weights):
-            self._model.functions[model_fn_parts.FUNCTION] = None
-            return model_fn_parts.text(node, kind, texts, rewriter.text(weights))
+            self._model.functions[model_fn_parts.WEIGHTED_MEAN] = None
+            return model_fn_parts.weighted_loss(node, kind, texts, rewriter.text(weights))
         return f"keras.losses.{keras}({', '.join(texts)})"
 
     def _total(self, node: Any, rewriter: Any) -> Any:

@@ -15,14 +15,14 @@ import re
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from estimator2strategy.tools.migrate import tables
+from estimator2strategy.tools.migrate import codemod_tables
 from estimator2strategy.tools.migrate.model_class import values
 from estimator2strategy.tools.migrate.model_class.rewriting import Rewriter, StaysError
 from estimator2strategy.tools.migrate.model_class.scopes import scope_of_with
 from estimator2strategy.tools.migrate.module import Module, is_docstring
 
 
-def of(statements: Any, needed: Any, adds: Any) -> Any:
+def slice_of(statements: Any, needed: Any, adds: Any) -> Any:
     """Those of the statements that a loss needs, or that do more than assign.
 
     Args:
@@ -39,7 +39,7 @@ def of(statements: Any, needed: Any, adds: Any) -> Any:
     return kept
 
 
-FUNCTION = '''def weighted_mean(losses, weights):
+WEIGHTED_MEAN = '''def weighted_mean(losses, weights):
     """The mean over the losses whose weight is not 0."""
     weights = keras.ops.cast(weights, losses.dtype)
     weights = keras.ops.broadcast_to(weights, keras.ops.shape(losses))
@@ -48,10 +48,10 @@ FUNCTION = '''def weighted_mean(losses, weights):
     return keras.ops.divide_no_nan(total, keras.ops.sum(present))
 '''
 # Functions of tf.losses -> the loss of each element.
-_ELEMENTS = {row["name"]: row["element"] for row in tables.rows("losses") if row["element"]}
+_ELEMENTS = {row["name"]: row["element"] for row in codemod_tables.rows("losses") if row["element"]}
 
 
-def text(node: Any, kind: Any, parts: Sequence[str], weights: str) -> str:
+def weighted_loss(node: Any, kind: Any, parts: Sequence[str], weights: str) -> str:
     """The text of a weighted loss of the texts of labels and predictions.
 
     Raises:
@@ -93,10 +93,10 @@ class EvalMetrics:
         if not isinstance(given, (ast.List, ast.Tuple)) or not isinstance(pair[0], ast.Name):
             raise StaysError(node, "write eval_metrics as (metric_fn, [tensors])")
         scope = module.source.scope_of(pair[0]).find(pair[0].id)
-        found: Any = scope.bindings.get(pair[0].id, ()) if scope else ()
-        if len(found) != 1 or not isinstance(found[0], ast.FunctionDef):
+        bound: Any = scope.bindings.get(pair[0].id, ()) if scope else ()
+        if len(bound) != 1 or not isinstance(bound[0], ast.FunctionDef):
             raise StaysError(node, f"bring {pair[0].id} into this file first")
-        (self.function,) = found
+        (self.function,) = bound
         names = [argument.arg for argument in self.function.args.args]
         if len(names) != len(given.elts):
             raise StaysError(node, f"give {pair[0].id} each argument in the list")
@@ -120,13 +120,13 @@ def _value(function: Any, node: Any) -> Any:
     """The value of a name that the function assigns once."""
     if not isinstance(node, ast.Name):
         return node
-    found = [
+    assigned = [
         n.value
         for n in ast.walk(function)
         if isinstance(n, ast.Assign)
         and any(isinstance(t, ast.Name) and t.id == node.id for t in n.targets)
     ]
-    return found[0] if len(found) == 1 else node
+    return assigned[0] if len(assigned) == 1 else node
 
 
 MODES = ("train", "eval", "infer")
@@ -368,11 +368,11 @@ def names_in(line: Any) -> Any:
 
 def writes_of(node: Any) -> Any:
     """The names that a statement assigns, also the entries of."""
-    found = {n.id for n in ast.walk(node) if isinstance(n, ast.Name) and _is_stored(n)}
+    names = {n.id for n in ast.walk(node) if isinstance(n, ast.Name) and _is_stored(n)}
     for inner in ast.walk(node):
         if isinstance(inner, ast.Subscript) and isinstance(inner.ctx, ast.Store):
-            found |= {n.id for n in ast.walk(inner.value) if isinstance(n, ast.Name)}
-    return found
+            names |= {n.id for n in ast.walk(inner.value) if isinstance(n, ast.Name)}
+    return names
 
 
 def _is_stored(node: Any) -> bool:

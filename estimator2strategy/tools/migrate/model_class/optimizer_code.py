@@ -46,8 +46,8 @@ def check_loss(node: Any, lines: Any) -> None:
 
 def divided(lines: Any) -> Any:
     """The lines of a loss, with what layers add divided by the number of cores."""
-    found = [line.replace("sum(self.losses)", "sum(self.losses) / cores") for line in lines]
-    return [CORES, *found] if found != lines else lines
+    written = [line.replace("sum(self.losses)", "sum(self.losses) / cores") for line in lines]
+    return [CORES, *written] if written != lines else lines
 
 
 _SUMMED = '''class Summed{0}(keras.optimizers.{0}):
@@ -223,13 +223,13 @@ class OptimizerCode:
         if self._model.is_looking_up():
             raise StaysError(node, "momentum of Keras moves rows that nobody looks up")
         given = arguments(node, _MOMENTUM_ARGUMENTS)
-        found = {
+        texts = {
             n: rewriter.text(v) for n, v in given.items() if n in ("learning_rate", "momentum")
         }
         if "use_nesterov" in given:
-            found["nesterov"] = rewriter.text(given["use_nesterov"])
+            texts["nesterov"] = rewriter.text(given["use_nesterov"])
         self.above.append(_MOMENTUM)
-        return f"Momentum({', '.join(f'{n}={v}' for n, v in found.items())})"
+        return f"Momentum({', '.join(f'{n}={v}' for n, v in texts.items())})"
 
     def _class(self, node: Any, rewriter: Any) -> Any:
         name = rewriter.name(node) if isinstance(node, ast.Attribute) else None
@@ -411,12 +411,12 @@ class SeveralOptimizers:
             return "self.trainable_variables"
         scope = getattr(node.args[0], "value", None)
         made = self._model.layers.made
-        found = [name for name in made if name == scope or name.startswith(f"{scope}_")]
-        if not found:
+        layers = [name for name in made if name == scope or name.startswith(f"{scope}_")]
+        if not layers:
             raise StaysError(call, f"no layer of the model is in the scope {scope}")
-        if len(found) == 1:
-            return f"self.{found[0]}.trainable_variables"
-        return f"[{', '.join(f'*self.{name}.trainable_variables' for name in found)}]"
+        if len(layers) == 1:
+            return f"self.{layers[0]}.trainable_variables"
+        return f"[{', '.join(f'*self.{name}.trainable_variables' for name in layers)}]"
 
     def is_on_gradients(self, statement: Any) -> bool:
         """True for a statement of the gradients, and of what applies them."""

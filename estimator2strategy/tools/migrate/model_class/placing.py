@@ -74,12 +74,12 @@ class Placing:
 
     def _in_loop(self, node: Any) -> Any:
         """The constants that are assigned in the loop around a node: name -> value."""
-        found: dict[Any, Any] = {}
+        constants: dict[Any, Any] = {}
         for outer in self.around(node):
             for statement in outer.body:
                 if self._body.is_constant(statement):
-                    found |= dict.fromkeys(writes_of(statement), statement.value)
-        return found
+                    constants |= dict.fromkeys(writes_of(statement), statement.value)
+        return constants
 
     def _of_loop(self, node: Any, rewriter: Any) -> Any:
         """The value of what a loop assigns, in its place."""
@@ -92,21 +92,21 @@ class Placing:
 
     def around(self, node: Any) -> Any:
         """The loops and branches around a node, the outermost first."""
-        found: list[Any] = []
+        blocks: list[Any] = []
         while node not in self._body.parts.modes and node.parent is not self._body.function:
             inner, node = node, node.parent
             if isinstance(node, _REPEATED) and inner not in getattr(node, "decorator_list", ()):
                 raise StaysError(node, "write this as a loop of statements, for its layers")
             if isinstance(node, (ast.For, ast.If)) and inner in (*node.body, *node.orelse):
-                found.insert(0, node)
-        return found
+                blocks.insert(0, node)
+        return blocks
 
     def scoped(self, call: Any, *more: Any) -> Any:
         """The nodes and texts that name what a call makes, and True if it is shared."""
-        found, is_shared = scopes_around(self._module, call, self._body.function)
+        scopes, is_shared = scopes_around(self._module, call, self._body.function)
         if self._body.own_scope is not None:
-            found = found[1:]
-        return [*found, *more], is_shared
+            scopes = scopes[1:]
+        return [*scopes, *more], is_shared
 
     def name_of(self, parts: Any) -> Any:
         """(text, base) of a name for `__init__`."""
@@ -193,7 +193,7 @@ class Placing:
 
     def lines(self) -> Any:
         """The lines of `__init__` that make the layers."""
-        found = []
+        written = []
         for attribute, text in self.made.items():
             places = list(self._places.get(attribute, ()))
             tests = []
@@ -206,10 +206,10 @@ class Placing:
                     target, iterated = self._module.written(place.target), place.iter
                     text = f"[{text} for {target} in {self.make_text(iterated)}]"
             indent = "    " if tests else ""
-            found += [f"if {' and '.join(tests)}:"] if tests else []
-            found += [indent + self.notes[attribute]] if attribute in self.notes else []
-            found.append(f"{indent}self.{attribute} = {text}")
-        return found
+            written += [f"if {' and '.join(tests)}:"] if tests else []
+            written += [indent + self.notes[attribute]] if attribute in self.notes else []
+            written.append(f"{indent}self.{attribute} = {text}")
+        return written
 
     def _test(self, branch: Any, attribute: Any) -> Any:
         text = self.make_text(branch.test)

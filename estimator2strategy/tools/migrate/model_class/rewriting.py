@@ -15,7 +15,7 @@ import ast
 import dataclasses
 from typing import Any
 
-from estimator2strategy.tools.migrate import tables
+from estimator2strategy.tools.migrate import codemod_tables
 from estimator2strategy.tools.migrate.module import Module, legacy_name
 
 _DTYPES = {
@@ -48,10 +48,11 @@ class OpRow:
 
 ROWS = {
     row["name"]: OpRow(
-        row["keras"], tables.words(row["arguments"]), int(row["first"]),
-        tables.pairs(row["by_name"]), tables.pairs(row["defaults"]), row["form"] or "{}",
+        row["keras"], codemod_tables.words(row["arguments"]), int(row["first"]),
+        codemod_tables.pairs(row["by_name"]), codemod_tables.pairs(row["defaults"]),
+        row["form"] or "{}",
     )
-    for row in tables.rows("ops")
+    for row in codemod_tables.rows("ops")
 }  # fmt: skip
 _OPS = {legacy_name(name): row for name, row in ROWS.items()} | ROWS
 # How many arguments a function needs that Keras cannot do without.
@@ -59,7 +60,7 @@ _WHOLE = {"tf.where": 3}
 _KNOWN = {"name", "axis", "keepdims", "dtype"}
 
 
-def rule(node: Any, rewriter: Any) -> Any:
+def keras_op(node: Any, rewriter: Any) -> Any:
     """The text of a call of TensorFlow's as one of `keras.ops`; None for another one."""
     if not isinstance(node, ast.Call):
         return None
@@ -82,11 +83,11 @@ def rule(node: Any, rewriter: Any) -> Any:
 def _given(node: Any, row: Any) -> Any:
     """The arguments of a call by Keras's names; None if Keras's function has not all of them."""
     try:
-        found = arguments(node, [f"{number}" for number in range(len(row.arguments))])
+        by_number = arguments(node, [f"{number}" for number in range(len(row.arguments))])
     except StaysError:
         return None
     others, given = dict(row.by_name), {}
-    for position, (one, value) in enumerate(found.items()):
+    for position, (one, value) in enumerate(by_number.items()):
         if isinstance(value, ast.Constant) and value.value is None:
             continue
         if one.isdigit():
@@ -182,9 +183,9 @@ def arguments(call: Any, names: Any) -> Any:
     """
     if any(isinstance(a, ast.Starred) for a in call.args) or len(call.args) > len(names):
         raise StaysError(call, "its arguments cannot be told by name: write them out")
-    found = dict(zip(names, call.args, strict=False))
+    given = dict(zip(names, call.args, strict=False))
     for keyword in call.keywords:
         if keyword.arg is None:
             raise StaysError(call, "its arguments cannot be told by name: write them out")
-        found[keyword.arg] = keyword.value
-    return found
+        given[keyword.arg] = keyword.value
+    return given

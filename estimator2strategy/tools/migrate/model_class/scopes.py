@@ -41,7 +41,7 @@ def scope_of_with(module: Module, statement: Any, item: Any) -> Any:
 def scopes_around(module: Module, node: Any, function: Any) -> Any:
     """The nodes that name the variable scopes around a node, and True if one is entered again."""
     is_shared = False
-    found: list[Any] = []
+    names: list[Any] = []
     while node is not function:
         node = node.parent
         if isinstance(node, ast.With):
@@ -52,8 +52,8 @@ def scopes_around(module: Module, node: Any, function: Any) -> Any:
                 if scope is not None:
                     inner.append(scope)
                     is_shared |= bool(item.context_expr.keywords)
-            found = [*inner, *found]
-    return found, is_shared
+            names = [*inner, *names]
+    return names, is_shared
 
 
 def joined_name(module: Module, parts: Any, text_of: Any = None) -> Any:
@@ -87,10 +87,10 @@ def _pieces(node: Any, text_of: Any) -> Any:
     texts = template.split("\0")
     if len(texts) != len(values) + 1:
         return [(node,)]
-    found = [texts[0]]
+    pieces = [texts[0]]
     for value, text in zip(values, texts[1:], strict=True):
-        found += [(value,), text]
-    return [one for one in found if one != ""]
+        pieces += [(value,), text]
+    return [one for one in pieces if one != ""]
 
 
 def _template(node: Any) -> Any:

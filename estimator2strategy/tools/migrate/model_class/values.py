@@ -9,7 +9,7 @@ import ast
 import dataclasses
 from typing import Any
 
-from estimator2strategy.tools.migrate import tables
+from estimator2strategy.tools.migrate import codemod_tables
 from estimator2strategy.tools.migrate.model_class.rewriting import StaysError, arguments
 
 
@@ -35,13 +35,13 @@ BATCH_NORM = "tf.layers.batch_normalization"
 NORM_ROW = KerasRow("layers.BatchNormalization", _NORM)
 
 INITIALIZERS = {
-    row["name"]: KerasRow(row["keras"], tables.words(row["arguments"]))
-    for row in tables.rows("initializers")
+    row["name"]: KerasRow(row["keras"], codemod_tables.words(row["arguments"]))
+    for row in codemod_tables.rows("initializers")
 }
 # Defaults of tf's that are others in Keras.
 DEFAULTS = {
-    row["keras"]: tables.pairs(row["defaults"])
-    for row in tables.rows("initializers") if row["defaults"]
+    row["keras"]: codemod_tables.pairs(row["defaults"])
+    for row in codemod_tables.rows("initializers") if row["defaults"]
 }  # fmt: skip
 L2 = ("tf.contrib.layers.l2_regularizer", "tf.keras.regularizers.l2", "tf.keras.regularizers.L2")
 L1 = ("tf.contrib.layers.l1_regularizer", "tf.keras.regularizers.l1", "tf.keras.regularizers.L1")
@@ -52,7 +52,8 @@ ACTIVATIONS = {
 }
 # tf.losses -> (class of keras.losses with its options, arguments in order); None: Keras has none.
 LOSSES = {
-    row["name"]: (row["keras"], tables.words(row["arguments"])) for row in tables.rows("losses")
+    row["name"]: (row["keras"], codemod_tables.words(row["arguments"]))
+    for row in codemod_tables.rows("losses")
 }
 REGULARIZATION = ("tf.losses.get_regularization_loss", "tf.losses.get_regularization_losses")
 TOTAL = "tf.losses.get_total_loss"

@@ -21,7 +21,7 @@ else:
 DEFAULT = 88  # black's
 
 
-def of(path: Any) -> Any:
+def line_limit_of(path: Any) -> Any:
     """The limit for a file, from the settings in the folders above it."""
     return _of_folder(Path(path).resolve().parent)
 
@@ -37,9 +37,9 @@ def _formatter_of(folder: Any) -> Any:
         if any((above / name).is_file() for name in ("ruff.toml", ".ruff.toml")):
             return "ruff"
         tools = _settings(above / "pyproject.toml").get("tool", {})
-        found = next((name for name in ("ruff", "black") if name in tools), None)
-        if found:
-            return found
+        used = next((name for name in ("ruff", "black") if name in tools), None)
+        if used:
+            return used
     return None
 
 
@@ -61,9 +61,9 @@ def _of_folder(folder: Any) -> Any:
     for above in _project(folder):
         for read, name in ((_toml, "ruff.toml"), (_toml, "pyproject.toml"), (_flake8, "setup.cfg")):
             file = above / name
-            found = read(file) if file.is_file() else None
-            if found:
-                return found
+            limit = read(file) if file.is_file() else None
+            if limit:
+                return limit
     return DEFAULT
 
 
@@ -144,7 +144,7 @@ def _is_called(before: Any) -> Any:
 def _brackets(text: Any) -> Any:
     """(start, end) of the pairs of brackets that are in no other, and have something in them."""
     depth, start = 0, 0
-    found: list[Any] = []
+    brackets: list[Any] = []
     for position, character in _code(text):
         if character in _OPENING:
             if depth == 0:
@@ -153,37 +153,37 @@ def _brackets(text: Any) -> Any:
         elif character in _CLOSING:
             depth -= 1
             # A short index behind a call is no place to break.
-            is_index = text[start] == "[" and found and position - start < _SHORT
+            is_index = text[start] == "[" and brackets and position - start < _SHORT
             if depth == 0 and position > start + 1 and not is_index:
-                found.append((start, position))
-    return found
+                brackets.append((start, position))
+    return brackets
 
 
 def _parts(body: Any) -> Any:
     """What commas outside of brackets part."""
-    found, depth, begin = [], 0, 0
+    parts, depth, begin = [], 0, 0
     for position, character in _code(body):
         depth += (character in _OPENING) - (character in _CLOSING)
         if character == "," and depth == 0:
-            found.append(body[begin:position].strip())
+            parts.append(body[begin:position].strip())
             begin = position + 1
     rest = body[begin:].strip()
-    return [*found, rest] if rest else found
+    return [*parts, rest] if rest else parts
 
 
 def _clauses(body: Any) -> Any:
     """The element of a comprehension, and its `for` and `if`; the body alone if it is none."""
     depth, begin = 0, 0
-    found: list[Any] = []
+    clauses: list[Any] = []
     for position, character in _code(body):
         depth += (character in _OPENING) - (character in _CLOSING)
-        is_clause = body.startswith((" for ", " if "), position) and (found or " for " in body)
-        if character == "," and depth == 0 and not found:
+        is_clause = body.startswith((" for ", " if "), position) and (clauses or " for " in body)
+        if character == "," and depth == 0 and not clauses:
             return [body]
-        if is_clause and depth == 0 and (found or body.startswith(" for ", position)):
-            found.append(body[begin:position].strip())
+        if is_clause and depth == 0 and (clauses or body.startswith(" for ", position)):
+            clauses.append(body[begin:position].strip())
             begin = position + 1
-    return [*found, body[begin:].strip()] if found else [body]
+    return [*clauses, body[begin:].strip()] if clauses else [body]
 
 
 def _code(text: Any) -> Iterator[Any]:

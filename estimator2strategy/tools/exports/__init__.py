@@ -1,0 +1,1 @@
+"""`e2s export-for`: exported models, rewritten for other readers."""
