@@ -45,14 +45,15 @@ class Cost:
     most: float | None = None
 
 
-def _start(models: Sequence[str]) -> Cost:
+def _start(models: Sequence[str], sample: str = "start", title: str = "") -> Cost:
     rows: dict[str, Sequence[str]] = {}
     for model in models:
         rows[f"{model}, real"] = ["--model", model, LEGACY]
         rows[model] = ["--model", model]
     return Cost(
-        "From train() until the first step is done, and memory, against the real TPUEstimator",
-        "start",
+        f"From train() until the first step is done{title}, and memory, against the real "
+        "TPUEstimator",
+        sample,
         rows,
         {model: f"{model}, real" for model in models},
         ("first_step_s",),
@@ -100,6 +101,9 @@ def _rounds(models: Sequence[str]) -> Cost:
 
 COSTS = {
     "start": _start(["dense", "conv", "bert", "resnet", "bert12"]),
+    "second": _start(
+        ["dense", "conv", "resnet", "bert12"], "second", " in a second process, from a checkpoint"
+    ),
     "record": Cost(
         "Recording a model_fn and replaying its step, against a plain v1 graph",
         "record",
