@@ -47,14 +47,15 @@ class Cost:
     most_of: Mapping[str, float] = dataclasses.field(default_factory=dict)
 
 
-def _start(models: Sequence[str]) -> Cost:
+def _start(models: Sequence[str], sample: str = "start", title: str = "") -> Cost:
     rows: dict[str, Sequence[str]] = {}
     for model in models:
         rows[f"{model}, real"] = ["--model", model, LEGACY]
         rows[model] = ["--model", model]
     return Cost(
-        "From train() until the first step is done, and memory, against the real TPUEstimator",
-        "start",
+        f"From train() until the first step is done{title}, and memory, against the real "
+        "TPUEstimator",
+        sample,
         rows,
         {model: f"{model}, real" for model in models},
         ("first_step_s", "above_import_mb"),
@@ -85,6 +86,9 @@ def _rounds(models: Sequence[str]) -> Cost:
 
 COSTS = {
     "start": _start(["dense", "conv", "bert", "resnet", "bert12"]),
+    "second": _start(
+        ["dense", "conv", "resnet", "bert12"], "second", " in a second process, from a checkpoint"
+    ),
     "record": Cost(
         "Recording a model_fn and replaying its step, against a plain v1 graph",
         "record",

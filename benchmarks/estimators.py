@@ -55,13 +55,16 @@ class GateAtLogLine(logging.Handler):
 class Estimator(Contender):
     """A TPUEstimator with use_tpu=False."""
 
+    # The folder of checkpoints; "": a new one.
+    model_dir = ""
+
     def __init__(self, model: Model, estimator: Any, **options: Any) -> None:
         self.model, self._model_fn_seconds = model, 0.0
         tpu, self._export = estimator.tpu, estimator.export
         # TPUEstimator logs every log_step_count_steps / iterations_per_loop runs of its session;
         # with use_tpu=False a run is one step. How e2s cuts executions depends on the logging.
         config = tpu.RunConfig(
-            model_dir=tempfile.mkdtemp(),
+            model_dir=self.model_dir or tempfile.mkdtemp(),
             log_step_count_steps=STEPS_PER_EXECUTION,
             save_summary_steps=0,
             save_checkpoints_steps=NEVER,

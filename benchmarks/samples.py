@@ -17,6 +17,7 @@ import functools
 import json
 import os
 import statistics
+import subprocess
 import sys
 import tempfile
 import time
@@ -101,6 +102,7 @@ def program_of(contender: str, model: Model) -> Estimator:
 def start(args: argparse.Namespace) -> Sample:
     """From the call of train() until the first step is done, and memory after 20 steps."""
     imported = peak_rss_mb()
+    Estimator.model_dir = args.model_dir or Estimator.model_dir
     program = program_of(args.contender, models.MODELS[args.model])
     first = FirstStep()
     program.estimator.train(program.model.input_fn, steps=20, hooks=[first])
@@ -112,6 +114,16 @@ def start(args: argparse.Namespace) -> Sample:
         "peak_mb": peak,
         "above_import_mb": peak - imported,
     }
+
+
+def second(args: argparse.Namespace) -> Sample:
+    """`start` in a second process, which goes on from the checkpoint of a first one."""
+    with tempfile.TemporaryDirectory() as folder:
+        options = ["--contender", args.contender, "--model", args.model, "--model-dir", folder]
+        command = [sys.executable, "-m", "benchmarks.samples", "start", *options]
+        subprocess.run(command, check=True, stdout=subprocess.DEVNULL)
+        Estimator.model_dir = folder
+        return start(args)
 
 
 def record(args: argparse.Namespace) -> Sample:
@@ -300,7 +312,7 @@ def rounds(args: argparse.Namespace) -> Sample:
 
 SAMPLES = {
     function.__name__: function
-    for function in (start, record, ops, cores, hosts, checkpoint, rounds)
+    for function in (start, second, record, ops, cores, hosts, checkpoint, rounds)
 }
 
 
@@ -316,6 +328,7 @@ def main() -> None:
         default=1,
         help="of cores, hosts, layers, files or rounds",
     )
+    parser.add_argument("--model-dir", default="", help="of start; default: a new one")
     args = parser.parse_args()
     answer = os.fdopen(os.dup(1), "w")
     os.dup2(2, 1)

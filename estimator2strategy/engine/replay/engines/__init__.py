@@ -9,6 +9,7 @@ from estimator2strategy.engine.plan.edges import input_node
 from estimator2strategy.engine.replay import splice
 from estimator2strategy.engine.replay.engines import (
     assign,
+    checkpoint_files,
     jit,
     loop,
     one_step,
@@ -65,7 +66,7 @@ def engine_for(
         if on_device is not None:
             return on_device
     if step is None:
-        without_program = assign.build(replay, request)
+        without_program = assign.build(replay, request) or checkpoint_files.build(replay, request)
         return without_program or one_step.build(replay, None, request, others)
     built = (build(replay, step, request, others) for build in _ENGINES[step.how])
     return next(engine for engine in built if engine is not None)
