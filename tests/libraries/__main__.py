@@ -43,6 +43,7 @@ WAYS = {
     "privacy": _OF_TF2,
     "probability": _OF_TF2_WITH_KERAS,
     "ranking": _OF_TF2_WITH_KERAS,
+    "t2t": ("run",),  # 45 s of processor time each
     "tfx": ("run --tf2",),
     "transform": ("run --tf2",),
     "wandb": ("run --tf2",),
