@@ -82,12 +82,13 @@ def suite_table() -> Iterator[str]:
     counts = read("suites")
     yield "| library | beside | pass there | of these pass here | not here |\n"
     yield "| --- | --- | --- | --- | --- |\n"
-    rows = {_name(row["distributions"]): row for row in suites.suites().values()}
-    for title, row in sorted(rows.items(), key=lambda one: one[0].lower()):
+    for row in sorted(suites.suites().values(), key=lambda row: row["distributions"].lower()):
         found = counts.get(row["suite"])
         if found is not None:
             names = ", ".join(f"`{test.rpartition('::')[2]}`" for test in found["not here"])
             numbers = (str(found[key]) for key in ("pass there", "pass here"))
+            part = row["suite"].partition("_")[2]
+            title = _name(row["distributions"]) + (f", its {part}" if part else "")
             yield _line(title, _ORIGINALS[row["world"]], *numbers, names)
 
 
