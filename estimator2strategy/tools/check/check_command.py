@@ -7,11 +7,10 @@ import dataclasses
 import sys
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from estimator2strategy.engine.command_line import Parser
 from estimator2strategy.tools.check import accepted_findings, formats
-from estimator2strategy.tools.check.check_report import Evidence, Report
+from estimator2strategy.tools.check.check_report import Evidence, LevelReport, Report
 from estimator2strategy.tools.check.checking import STALE, check
 from estimator2strategy.tools.check.formats import text as text_format
 from estimator2strategy.tools.check.request import (
@@ -28,9 +27,6 @@ from estimator2strategy.tools.check.settings import (
     with_changes,
 )
 from estimator2strategy.tools.untrusted import printable
-
-if TYPE_CHECKING:
-    from estimator2strategy.tools.check.levels.level_report import LevelReport
 
 _EXAMPLE = """\
 examples:

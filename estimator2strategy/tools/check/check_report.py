@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 from estimator2strategy.tools.reader.python_files import NotChecked
 
 if TYPE_CHECKING:
-    from estimator2strategy.tools.check.levels.level_report import LevelReport
+    from estimator2strategy.tools.check.levels.facts import Fact
 
 
 class Severity(enum.IntEnum):
@@ -94,6 +94,63 @@ class Finding:
     def key(self) -> tuple[str, str, str, str]:
         """The part of a finding that stays when lines above it change."""
         return (self.rule, self.path, self.symbol, self.text)
+
+
+class Outcome(enum.Enum):
+    """The answer of a verdict."""
+
+    PASSED = "passed"
+    FAILED = "failed"
+    UNKNOWN = "cannot tell"
+
+
+@dataclasses.dataclass(frozen=True)
+class Verdict:
+    """The answer of a level of evidence to one question.
+
+    Attributes:
+        question: In a few words, with the mode: "train: records", "train: fits a v3-8".
+        outcome: The answer.
+        message: The reason; "" where the answer says it all.
+    """
+
+    question: str
+    outcome: Outcome
+    message: str = ""
+
+
+@dataclasses.dataclass(frozen=True)
+class LevelReport:
+    """The report of one level of evidence on one model.
+
+    Attributes:
+        level: The evidence that all of this rests on.
+        subject: The model, as the user named it.
+        verdicts: Its answers; a finding or a problem says more about a `failed` one.
+        findings: Its findings, each with `evidence=level`.
+        facts: The things that it measured or counted.
+        not_checked: The parts that it could not see.
+        problems: The reasons why it could not do its job, if it could not.
+        seconds: Wall time.
+    """
+
+    level: Evidence
+    subject: str
+    verdicts: tuple[Verdict, ...] = ()
+    findings: tuple[Finding, ...] = ()
+    facts: tuple[Fact, ...] = ()
+    not_checked: tuple[str, ...] = ()
+    problems: tuple[str, ...] = ()
+    seconds: float = 0.0
+
+    @property
+    def said(self) -> list[str]:
+        """Each verdict, and what was not checked, in a line that names the level."""
+        lines = []
+        for verdict in self.verdicts:
+            why = f" ({verdict.message})" if verdict.message else ""
+            lines.append(f"{self.level.option}: {verdict.question}: {verdict.outcome.value}{why}")
+        return lines + [f"{self.level.option}: not checked: {what}" for what in self.not_checked]
 
 
 @dataclasses.dataclass(frozen=True)

@@ -16,12 +16,12 @@ import sys
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import Any, TypeVar
 
 from estimator2strategy.engine import patches
 from estimator2strategy.tools.check import accepted_findings
 from estimator2strategy.tools.check.accepted_findings import UNREASONED, UNUSED, suppressions
-from estimator2strategy.tools.check.check_report import Evidence, Finding, Report
+from estimator2strategy.tools.check.check_report import Evidence, Finding, LevelReport, Report
 from estimator2strategy.tools.check.rule import ANY_LIBRARY, Hit, Rule, redirected, rules, rules_of
 from estimator2strategy.tools.check.settings import Settings, Target
 from estimator2strategy.tools.reader.project import Project
@@ -41,9 +41,6 @@ from estimator2strategy.tools.reader.source import NotebookError, Source
 from estimator2strategy.tools.reader.symbol_uses import Flavour, blind_spots
 from estimator2strategy.tools.reader.unreached import is_reached
 from estimator2strategy.tools.untrusted.printable import printable
-
-if TYPE_CHECKING:
-    from estimator2strategy.tools.check.levels.level_report import LevelReport
 
 
 @contextlib.contextmanager

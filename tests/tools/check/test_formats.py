@@ -20,22 +20,15 @@ from estimator2strategy.tools.check import formats
 from estimator2strategy.tools.check.check_report import (
     Evidence,
     Finding,
+    LevelReport,
     NotChecked,
+    Outcome,
     Report,
     Severity,
-)
-from estimator2strategy.tools.check.checking import check
-from estimator2strategy.tools.check.levels.level_report import (
-    Bar,
-    Bars,
-    Curve,
-    Curves,
-    LevelReport,
-    Number,
-    Outcome,
-    Table,
     Verdict,
 )
+from estimator2strategy.tools.check.checking import check
+from estimator2strategy.tools.check.levels.facts import Bar, Bars, Curve, Curves, Number, Table
 from estimator2strategy.tools.check.settings import Settings
 
 NASTY = "a <b> & \"c\" 'd' 100% ]]> \x01 \n ::error::"

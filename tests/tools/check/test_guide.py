@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 from estimator2strategy.tools.check import check_command, settings
+from estimator2strategy.tools.check.check_report import LevelReport
 from estimator2strategy.tools.check.levels import process
-from estimator2strategy.tools.check.levels.level_report import LevelReport
 from estimator2strategy.tools.check.rule import rules
 
 FOLDER = Path(__file__).resolve().parents[3] / "migration_guide" / "rules"

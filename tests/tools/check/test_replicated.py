@@ -6,9 +6,8 @@ import pytest
 from graph_samples import VARIED_INPUT
 from subjects import subject
 
-from estimator2strategy.tools.check.check_report import Evidence
+from estimator2strategy.tools.check.check_report import Evidence, Outcome
 from estimator2strategy.tools.check.levels import memory, replicated_step
-from estimator2strategy.tools.check.levels.level_report import Outcome
 from estimator2strategy.tools.check.rule import rules, rules_of
 
 SAMPLED = [rule for rule in rules_of(Evidence.REPLICATED) if rule.text.flagged]

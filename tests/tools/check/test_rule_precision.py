@@ -415,9 +415,8 @@ def model_fn(features, labels, mode, params):
 
 @pytest.mark.parametrize(("line", "found"), [(5, ["E2S605"]), (6, ["E2S226", "E2S605"])])
 def test_a_summary_that_source_and_graph_show_is_one_finding(line, found, tmp_path):
-    from estimator2strategy.tools.check.check_report import Evidence
+    from estimator2strategy.tools.check.check_report import Evidence, LevelReport
     from estimator2strategy.tools.check.checking import check
-    from estimator2strategy.tools.check.levels.level_report import LevelReport
 
     (tmp_path / "model.py").write_text(TF + SUMMARY)
     settings = Settings(root=tmp_path)

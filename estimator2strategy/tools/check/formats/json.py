@@ -5,8 +5,7 @@ from __future__ import annotations
 import dataclasses
 from pathlib import Path
 
-from estimator2strategy.tools.check.check_report import Finding, Report
-from estimator2strategy.tools.check.levels.level_report import LevelReport
+from estimator2strategy.tools.check.check_report import Finding, LevelReport, Report
 from estimator2strategy.tools.check.rule import rules
 from estimator2strategy.tools.untrusted.printable import json_text
 

@@ -7,9 +7,15 @@ import re
 from pathlib import Path
 from xml.etree import ElementTree
 
-from estimator2strategy.tools.check.check_report import Finding, Report, Severity
+from estimator2strategy.tools.check.check_report import (
+    Finding,
+    LevelReport,
+    Outcome,
+    Report,
+    Severity,
+    Verdict,
+)
 from estimator2strategy.tools.check.formats import harmless
-from estimator2strategy.tools.check.levels.level_report import LevelReport, Outcome, Verdict
 from estimator2strategy.tools.check.rule import rules
 
 # The characters that XML 1.0 cannot write.

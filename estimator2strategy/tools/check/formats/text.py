@@ -4,15 +4,17 @@ from __future__ import annotations
 
 import collections
 from pathlib import Path
-from typing import TYPE_CHECKING
 
-from estimator2strategy.tools.check.check_report import Evidence, Finding, Report, Severity
+from estimator2strategy.tools.check.check_report import (
+    Evidence,
+    Finding,
+    LevelReport,
+    Report,
+    Severity,
+)
 from estimator2strategy.tools.check.formats import TARGETS, harmless
 from estimator2strategy.tools.check.request import LEVELS
 from estimator2strategy.tools.check.rule import rules
-
-if TYPE_CHECKING:
-    from estimator2strategy.tools.check.levels.level_report import LevelReport
 
 _STYLES = {Severity.ERROR: "bold red", Severity.WARNING: "yellow", Severity.INFO: "cyan"}
 _OUTCOMES = {"passed": "green", "failed": "bold red", "cannot tell": "yellow"}
@@ -88,7 +90,7 @@ def _level(level: LevelReport) -> list[Segment]:
         out.append((f"  {verdict.question}: ", ""))
         out.append((f"{verdict.outcome.value}{said}\n", _OUTCOMES[verdict.outcome.value]))
     if level.facts:
-        from estimator2strategy.tools.check.levels.level_report import lines_of
+        from estimator2strategy.tools.check.levels.facts import lines_of
 
         out += [(f"  {line}\n", "") for fact in level.facts for line in lines_of(fact)]
     out += [(f"  not checked: {what}\n", "dim") for what in level.not_checked]

@@ -16,8 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from estimator2strategy.engine import patches
-from estimator2strategy.tools.check.check_report import Evidence
-from estimator2strategy.tools.check.levels.level_report import LevelReport
+from estimator2strategy.tools.check.check_report import Evidence, LevelReport
 from estimator2strategy.tools.check.request import LEVELS, Asked
 
 # How much of what a process that died had said is shown.

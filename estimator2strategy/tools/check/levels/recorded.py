@@ -4,11 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from estimator2strategy.tools.check.check_report import Evidence, Finding, Severity
+from estimator2strategy.tools.check.check_report import (
+    Evidence,
+    Finding,
+    LevelReport,
+    Outcome,
+    Severity,
+    Verdict,
+)
 from estimator2strategy.tools.check.levels import inventory
 from estimator2strategy.tools.check.levels.check_error import CheckError
 from estimator2strategy.tools.check.levels.findings import of_hit
-from estimator2strategy.tools.check.levels.level_report import LevelReport, Outcome, Verdict
 from estimator2strategy.tools.check.levels.subject import Recorded, Subject
 from estimator2strategy.tools.check.request import Mode
 from estimator2strategy.tools.check.rule import Hit, rules, rules_of

@@ -20,19 +20,16 @@ from estimator2strategy.engine.xla.tpu_compiler import (
     cache_folder,
 )
 from estimator2strategy.engine.xla.tpus import Tpu
-from estimator2strategy.tools.check.check_report import Evidence, Finding
-from estimator2strategy.tools.check.levels.check_error import CheckError
-from estimator2strategy.tools.check.levels.compiling import Compiling, recorded_for, with_batch_size
-from estimator2strategy.tools.check.levels.level_report import (
-    Bar,
-    Bars,
-    Fact,
+from estimator2strategy.tools.check.check_report import (
+    Evidence,
+    Finding,
     LevelReport,
     Outcome,
-    Table,
     Verdict,
-    quantity,
 )
+from estimator2strategy.tools.check.levels.check_error import CheckError
+from estimator2strategy.tools.check.levels.compiling import Compiling, recorded_for, with_batch_size
+from estimator2strategy.tools.check.levels.facts import Bar, Bars, Fact, Table, quantity
 from estimator2strategy.tools.check.levels.subject import Subject
 from estimator2strategy.tools.check.request import Mode
 
