@@ -44,6 +44,7 @@ LAZY = {
     "tools/reader/python_files": "few files are notebooks",
     "tools/check/rules/python/lost_names": "few programs use what legacy modules get back",
     "tools/check/check_command": "a check that only reads starts no process",
+    "tools/check/formats/text": "a check that only reads measures nothing",
     "tools/check/levels/process": "a level reports that TensorFlow is missing",
     "tools/check/pytest_plugin": "pytest loads the plugin for projects that do not use it, too",
     "tools/checkpoint/checkpoint_command": _WITHOUT_TENSORFLOW,

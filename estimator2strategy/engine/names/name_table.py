@@ -17,7 +17,6 @@ another one:
 from __future__ import annotations
 
 import csv
-import difflib
 import functools
 import itertools
 import json
@@ -104,6 +103,8 @@ class SymbolTable:
 
     def nearest(self, name: str) -> str | None:
         """The name or module whose last part looks most like that of `name`, if one does."""
+        import difflib  # few names are misspelt
+
         by_last: dict[str, list[str]] = {}
         for symbol in (*self.symbols, *self.modules):
             by_last.setdefault(symbol.rpartition(".")[2], []).append(symbol)
@@ -309,6 +310,8 @@ def in_its_modules(parts: list[str], start: int) -> bool:
 
 def nearest(name: str) -> str | None:
     """The name since TF 1.0, or the one that looks most like `name`: in its module, else in any."""
+    import difflib  # few names are misspelt
+
     if name in SINCE_1_0:
         return SINCE_1_0[name]
     module, _, last = name.rpartition(".")

@@ -11,91 +11,12 @@ from __future__ import annotations
 
 import dataclasses
 import enum
-from typing import TypeAlias
+from typing import TYPE_CHECKING
 
 from estimator2strategy.tools.reader.python_files import NotChecked
 
-Cell: TypeAlias = str | int | float
-
-
-@dataclasses.dataclass(frozen=True)
-class Number:
-    """One number, or a word; `unit` is "bytes", "examples", "seconds" or any other."""
-
-    name: str
-    value: Cell
-    unit: str = ""
-
-
-@dataclasses.dataclass(frozen=True)
-class Table:
-    """Rows under columns. A column that is called "bytes" is shown in MiB and the like."""
-
-    title: str
-    columns: tuple[str, ...]
-    rows: tuple[tuple[Cell, ...], ...]
-
-
-@dataclasses.dataclass(frozen=True)
-class Bar:
-    """The used part of a limit, in the unit of its Bars; `limit` is None if there is none."""
-
-    label: str
-    used: float
-    limit: float | None = None
-    note: str = ""
-
-
-@dataclasses.dataclass(frozen=True)
-class Bars:
-    """Quantities to compare with one another and with their limits."""
-
-    title: str
-    unit: str
-    bars: tuple[Bar, ...]
-
-
-@dataclasses.dataclass(frozen=True)
-class Curve:
-    """A line through points; `x` and `y` are equally long."""
-
-    label: str
-    x: tuple[float, ...]
-    y: tuple[float, ...]
-
-
-@dataclasses.dataclass(frozen=True)
-class Curves:
-    """Lines in one plot."""
-
-    title: str
-    x_label: str
-    curves: tuple[Curve, ...]
-
-
-Fact: TypeAlias = Number | Table | Bars | Curves
-
-
-def quantity(value: Cell, unit: str = "") -> str:
-    """A value for people: thousands apart, bytes in KiB, MiB, GiB."""
-    if isinstance(value, str):
-        return f"{value} {unit}".strip()
-    if unit == "bytes":
-        return _bytes(value)
-    if isinstance(value, float) and not value.is_integer():
-        text = f"{value:.4g}"
-    else:
-        text = f"{int(value):,}" if abs(value) < 1e9 else f"{value:.3e}"
-    return f"{text} {unit}".strip()
-
-
-def _bytes(value: float) -> str:
-    amount = float(value)
-    for unit in ("bytes", "KiB", "MiB", "GiB", "TiB"):
-        if abs(amount) < 1024 or unit == "TiB":
-            break
-        amount /= 1024
-    return f"{amount:.0f} bytes" if unit == "bytes" else f"{amount:,.2f} {unit}"
+if TYPE_CHECKING:
+    from estimator2strategy.tools.check.levels.facts import Fact
 
 
 class Severity(enum.IntEnum):

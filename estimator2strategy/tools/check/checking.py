@@ -21,12 +21,7 @@ from typing import Any, TypeVar
 from estimator2strategy.engine import patches
 from estimator2strategy.tools.check import accepted_findings
 from estimator2strategy.tools.check.accepted_findings import UNREASONED, UNUSED, suppressions
-from estimator2strategy.tools.check.check_report import (
-    Evidence,
-    Finding,
-    LevelReport,
-    Report,
-)
+from estimator2strategy.tools.check.check_report import Evidence, Finding, LevelReport, Report
 from estimator2strategy.tools.check.rule import ANY_LIBRARY, Hit, Rule, redirected, rules, rules_of
 from estimator2strategy.tools.check.settings import Settings, Target
 from estimator2strategy.tools.reader.project import Project

@@ -23,12 +23,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 if TYPE_CHECKING:
-    from estimator2strategy.tools.check.check_report import (
-        Finding,
-        LevelReport,
-        Report,
-        Severity,
-    )
+    from estimator2strategy.tools.check.check_report import Finding, LevelReport, Report, Severity
     from estimator2strategy.tools.check.request import Asked
     from estimator2strategy.tools.check.settings import Settings
 

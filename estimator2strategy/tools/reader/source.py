@@ -95,7 +95,7 @@ class Import:
     node: ast.stmt
 
 
-@dataclasses.dataclass(frozen=True, eq=False)
+@dataclasses.dataclass(eq=False)
 class Call:
     """A call, its place, and the name of the called object (None if it cannot be resolved)."""
 

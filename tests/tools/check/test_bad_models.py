@@ -14,12 +14,7 @@ from checked_programs import ENVIRONMENT, e2s, inside, write
 from test_levels import MODEL
 
 from estimator2strategy.tools.check import check_command, formats
-from estimator2strategy.tools.check.check_report import (
-    Evidence,
-    Finding,
-    LevelReport,
-    Severity,
-)
+from estimator2strategy.tools.check.check_report import Evidence, Finding, LevelReport, Severity
 from estimator2strategy.tools.check.levels import process
 from estimator2strategy.tools.check.request import MODES, Asked
 

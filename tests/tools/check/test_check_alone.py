@@ -81,7 +81,7 @@ def test_a_short_program_is_checked_by_the_rules_that_it_has_words_for(tmp_path)
         check=True,
     )
     loaded = ran.stderr.splitlines()
-    assert len(loaded) <= 90
+    assert len(loaded) <= 45
     rules = [name.partition(".check.rules.")[2] for name in loaded if ".check.rules." in name]
     # This one asks each package that is imported if it was written for Estimators.
     rules = [name for name in rules if name not in ("libraries", "libraries.served_library")]

@@ -12,8 +12,9 @@ from subjects import subject
 from estimator2strategy.engine.xla import tpu_compiler
 from estimator2strategy.engine.xla.tpu_compiler import Compiled, CompileStatus
 from estimator2strategy.engine.xla.tpus import GIB
-from estimator2strategy.tools.check.check_report import Bars, Evidence, Outcome, Table
+from estimator2strategy.tools.check.check_report import Evidence, Outcome
 from estimator2strategy.tools.check.levels import cpu_compiled, tpu_compiled, tpu_traced
+from estimator2strategy.tools.check.levels.facts import Bars, Table
 
 MODEL = """\
 import tensorflow as tf

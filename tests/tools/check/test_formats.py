@@ -18,22 +18,17 @@ from sarif_schema import violations
 from estimator2strategy import __version__
 from estimator2strategy.tools.check import formats
 from estimator2strategy.tools.check.check_report import (
-    Bar,
-    Bars,
-    Curve,
-    Curves,
     Evidence,
     Finding,
     LevelReport,
     NotChecked,
-    Number,
     Outcome,
     Report,
     Severity,
-    Table,
     Verdict,
 )
 from estimator2strategy.tools.check.checking import check
+from estimator2strategy.tools.check.levels.facts import Bar, Bars, Curve, Curves, Number, Table
 from estimator2strategy.tools.check.settings import Settings
 
 NASTY = "a <b> & \"c\" 'd' 100% ]]> \x01 \n ::error::"

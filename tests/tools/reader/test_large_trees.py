@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import ast
 import gc
 import tracemalloc
 import weakref
+from unittest import mock
 
 import pytest
 
@@ -15,7 +17,7 @@ from estimator2strategy.tools.migrate.codemod import SafetyTier, codemods
 from estimator2strategy.tools.migrate.preview import make_plan
 from estimator2strategy.tools.reader.project import Project
 from estimator2strategy.tools.reader.python_files import parse
-from estimator2strategy.tools.reader.source import Source
+from estimator2strategy.tools.reader.source import Source, walk
 
 PROGRAM = """\
 import tensorflow as tf
@@ -170,3 +172,31 @@ def test_the_collector_of_cycles_is_on_again_after_a_check(tree, monkeypatch):
     with pytest.raises(KeyboardInterrupt):
         check([str(tree)], Settings(root=tree))
     assert gc.isenabled()
+
+
+GUARDED = """\
+import sys
+import tensorflow as tf
+
+class Layer:
+    def build(self):
+        return [x for x in self.y] if self.z else {k: -v for k, v in a.b[1:2].c(*d, e=f)}
+
+if sys.version_info[0] > 2:
+"""
+
+
+def test_a_walk_gives_the_nodes_that_ast_gives_in_their_order():
+    tree = ast.parse(
+        GUARDED + "    match x:\n        case {'a': [1, *_]} | None:\n            pass\n"
+    )
+    left_out = (ast.expr_context, ast.unaryop, ast.operator, ast.cmpop, ast.boolop)
+    assert walk(tree) == [node for node in ast.walk(tree) if not isinstance(node, left_out)]
+
+
+def test_a_condition_is_written_out_once_for_all_that_it_guards(tmp_path):
+    (tmp_path / "train.py").write_text(GUARDED + "    x = [unicode(d) for d in raw_input()]\n" * 50)
+    with mock.patch.object(ast, "unparse", wraps=ast.unparse) as unparse:
+        check([str(tmp_path)], Settings(root=tmp_path))
+    conditions = [call for call in unparse.call_args_list if isinstance(call.args[0], ast.Compare)]
+    assert 0 < len(conditions) <= 3

@@ -6,18 +6,15 @@ import html
 import re
 from collections.abc import Sequence
 
-from estimator2strategy.tools.check.check_report import (
+from estimator2strategy.tools.check.check_report import Evidence, LevelReport, Outcome, Report
+from estimator2strategy.tools.check.levels.facts import (
     Bar,
     Bars,
     Cell,
     Curve,
     Curves,
-    Evidence,
     Fact,
-    LevelReport,
     Number,
-    Outcome,
-    Report,
     Table,
     quantity,
 )

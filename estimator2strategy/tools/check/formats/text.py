@@ -6,31 +6,18 @@ import collections
 from pathlib import Path
 
 from estimator2strategy.tools.check.check_report import (
-    Bar,
-    Bars,
-    Cell,
-    Curves,
     Evidence,
-    Fact,
     Finding,
     LevelReport,
-    Number,
-    Outcome,
     Report,
     Severity,
-    Table,
-    quantity,
 )
 from estimator2strategy.tools.check.formats import TARGETS, harmless
 from estimator2strategy.tools.check.request import LEVELS
 from estimator2strategy.tools.check.rule import rules
 
 _STYLES = {Severity.ERROR: "bold red", Severity.WARNING: "yellow", Severity.INFO: "cyan"}
-_OUTCOMES = {
-    Outcome.PASSED: "green",
-    Outcome.FAILED: "bold red",
-    Outcome.UNKNOWN: "yellow",
-}
+_OUTCOMES = {"passed": "green", "failed": "bold red", "cannot tell": "yellow"}
 # How many rows of a table, and how many places that could not be judged are listed.
 _LISTED = 10
 
@@ -101,37 +88,13 @@ def _level(level: LevelReport) -> list[Segment]:
     for verdict in level.verdicts:
         said = f": {verdict.message}" if verdict.message else ""
         out.append((f"  {verdict.question}: ", ""))
-        out.append((f"{verdict.outcome.value}{said}\n", _OUTCOMES[verdict.outcome]))
-    out += [(f"  {line}\n", "") for fact in level.facts for line in lines_of(fact)]
+        out.append((f"{verdict.outcome.value}{said}\n", _OUTCOMES[verdict.outcome.value]))
+    if level.facts:
+        from estimator2strategy.tools.check.levels.facts import lines_of
+
+        out += [(f"  {line}\n", "") for fact in level.facts for line in lines_of(fact)]
     out += [(f"  not checked: {what}\n", "dim") for what in level.not_checked]
     return out
-
-
-def lines_of(fact: Fact) -> list[str]:
-    """A fact as lines of text; long tables are cut."""
-    if isinstance(fact, Number):
-        return [f"{fact.name}: {quantity(fact.value, fact.unit)}"]
-    if isinstance(fact, Bars):
-        return [f"{fact.title}:", *(f"  {_bar(bar, fact.unit)}" for bar in fact.bars)]
-    if isinstance(fact, Curves):
-        ends = (f"  {c.label}: {c.y[0]:.6g} ... {c.y[-1]:.6g}" for c in fact.curves if c.y)
-        return [f"{fact.title} (first ... last):", *ends]
-    rows = [fact.columns, *(_cells(fact, row) for row in fact.rows[:_LISTED])]
-    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
-    lines = ["  " + "  ".join(map(str.ljust, row, widths)).rstrip() for row in rows]
-    more = len(fact.rows) - _LISTED
-    return [f"{fact.title}:", *lines, *([f"  and {more} more"] if more > 0 else [])]
-
-
-def _cells(table: Table, row: tuple[Cell, ...]) -> list[str]:
-    units = ["bytes" if column == "bytes" else "" for column in table.columns]
-    return [quantity(cell, unit) for cell, unit in zip(row, units, strict=True)]
-
-
-def _bar(bar: Bar, unit: str) -> str:
-    of = f" of {quantity(bar.limit, unit)}" if bar.limit is not None else ""
-    note = f" ({bar.note})" if bar.note else ""
-    return f"{bar.label}: {quantity(bar.used, unit)}{of}{note}"
 
 
 def _finding(finding: Finding, advice: str) -> list[Segment]:

@@ -6,15 +6,14 @@ from estimator2strategy.engine.replay.xla.diagnoses import diagnose
 from estimator2strategy.engine.replay.xla.lowering import LoweringError, compile_for_cpu
 from estimator2strategy.tools.check.check_report import (
     Evidence,
-    Fact,
     Finding,
     LevelReport,
-    Number,
     Outcome,
     Verdict,
 )
 from estimator2strategy.tools.check.levels.check_error import CheckError
 from estimator2strategy.tools.check.levels.compiling import recorded_for
+from estimator2strategy.tools.check.levels.facts import Fact, Number
 from estimator2strategy.tools.check.levels.subject import Subject
 
 _LEVEL = Evidence.CPU_COMPILED

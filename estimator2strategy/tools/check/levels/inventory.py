@@ -10,13 +10,8 @@ import tensorflow as tf
 
 from estimator2strategy.engine.metrics.convert import convert
 from estimator2strategy.engine.metrics.metric_table import row as metric_row
-from estimator2strategy.tools.check.check_report import (
-    Cell,
-    Fact,
-    Number,
-    Table,
-)
 from estimator2strategy.tools.check.host_op_table import HOST_OPS
+from estimator2strategy.tools.check.levels.facts import Cell, Fact, Number, Table
 from estimator2strategy.tools.check.levels.recorded_graph import Executor, Recorded
 from estimator2strategy.tools.check.request import Mode
 

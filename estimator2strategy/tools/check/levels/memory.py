@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from estimator2strategy.tools.check.check_report import quantity
 from estimator2strategy.tools.check.levels.check_error import CheckError
+from estimator2strategy.tools.check.levels.facts import quantity
 
 
 def available_bytes() -> float:

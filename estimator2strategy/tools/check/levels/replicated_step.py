@@ -11,17 +11,15 @@ import tensorflow as tf
 
 from estimator2strategy.tools.check.check_report import (
     Evidence,
-    Fact,
     Finding,
     LevelReport,
-    Number,
     Outcome,
-    Table,
     Verdict,
 )
 from estimator2strategy.tools.check.levels import difference_causes, inventory, memory
 from estimator2strategy.tools.check.levels.check_error import CheckError, attempted
 from estimator2strategy.tools.check.levels.differences import TensorDifference, compare
+from estimator2strategy.tools.check.levels.facts import Fact, Number, Table
 from estimator2strategy.tools.check.levels.findings import finding
 from estimator2strategy.tools.check.levels.recorded_graph import Recorded
 from estimator2strategy.tools.check.levels.step_in_parts import (

@@ -21,19 +21,15 @@ from estimator2strategy.engine.xla.tpu_compiler import (
 )
 from estimator2strategy.engine.xla.tpus import Tpu
 from estimator2strategy.tools.check.check_report import (
-    Bar,
-    Bars,
     Evidence,
-    Fact,
     Finding,
     LevelReport,
     Outcome,
-    Table,
     Verdict,
-    quantity,
 )
 from estimator2strategy.tools.check.levels.check_error import CheckError
 from estimator2strategy.tools.check.levels.compiling import Compiling, recorded_for, with_batch_size
+from estimator2strategy.tools.check.levels.facts import Bar, Bars, Fact, Table, quantity
 from estimator2strategy.tools.check.levels.subject import Subject
 from estimator2strategy.tools.check.request import Mode
 

@@ -9,15 +9,14 @@ from estimator2strategy.engine.xla.tpu_trace import Mismatch, differences
 from estimator2strategy.errors import EstimatorToStrategyError
 from estimator2strategy.tools.check.check_report import (
     Evidence,
-    Fact,
     Finding,
     LevelReport,
     Outcome,
-    Table,
     Verdict,
 )
 from estimator2strategy.tools.check.levels.check_error import CheckError
 from estimator2strategy.tools.check.levels.compiling import Compiling, recorded_for, with_batch_size
+from estimator2strategy.tools.check.levels.facts import Fact, Table
 from estimator2strategy.tools.check.levels.subject import Subject
 from estimator2strategy.tools.check.request import Mode
 

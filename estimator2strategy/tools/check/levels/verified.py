@@ -6,17 +6,9 @@ from typing import Any
 
 import numpy as np
 
-from estimator2strategy.tools.check.check_report import (
-    Curve,
-    Curves,
-    Evidence,
-    Fact,
-    LevelReport,
-    Outcome,
-    Table,
-    Verdict,
-)
+from estimator2strategy.tools.check.check_report import Evidence, LevelReport, Outcome, Verdict
 from estimator2strategy.tools.check.levels.check_error import CheckError, of_program
+from estimator2strategy.tools.check.levels.facts import Curve, Curves, Fact, Table
 from estimator2strategy.tools.check.levels.findings import finding
 from estimator2strategy.tools.check.levels.load import hyperparameters
 from estimator2strategy.tools.check.request import Asked, Mode, file_of_program

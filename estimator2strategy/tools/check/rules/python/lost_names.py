@@ -1,4 +1,4 @@
-"""Names of Python 2, and names that Python 3 has dropped since TF 1.15's day."""
+"""Names of Python 2, names that Python 3 has dropped since, and versions that are refused."""
 
 import ast
 import re
@@ -158,3 +158,19 @@ def _is_own(module, project):
     if "." in module:
         return False
     return bool(project.named(module))
+
+
+def refused_version(source, context):
+    """Checks of TensorFlow's version by which a program ends itself."""
+    if "version" not in source.text.lower():
+        return
+    on_tf2 = context.runs_on_tensorflow2(source)
+    for node in source.all_of(ast.Assert, ast.If):
+        refused = not isinstance(node, ast.Assert)
+        if refused and not isinstance(node.body[0], ast.Raise):
+            continue
+        if unreached.answer(source, node.test, on_tf2) is not refused:
+            continue
+        if not unreached.is_tried(node, unreached.ANY | {"AssertionError"}):
+            version = unreached.version(on_tf2)
+            yield Hit(node, f"TensorFlow {version} does not pass `{ast.unparse(node.test)}`")

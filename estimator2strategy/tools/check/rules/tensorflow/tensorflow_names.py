@@ -1,7 +1,6 @@
 """Names of TensorFlow: those that are gone, refused, private, newer, or were never there."""
 
 import ast
-import difflib
 import os
 import re
 import sys
@@ -249,6 +248,8 @@ def _unknown(use, times):
     """The hit for a name of contrib that is in no table."""
     nearest = tables.contrib().nearest(use.name) or ""
     last, near = _last_part(use.name), _last_part(nearest)
+    import difflib  # few names are misspelt
+
     alike = difflib.get_close_matches(last, [near], cutoff=0.9)
     meant = nearest if alike else _module_of_that_name(use.name)
     if last == "_linear":

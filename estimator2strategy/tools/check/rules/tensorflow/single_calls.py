@@ -1,6 +1,12 @@
-"""NumPy functions that are given a tensor of a graph."""
+"""Single calls: NumPy given a tensor, a gradient registered twice, a switch of the process."""
+
+import ast
+import functools
+from pathlib import Path
 
 from estimator2strategy.tools.check.rule import Hit
+from estimator2strategy.tools.reader import symbol_uses
+from estimator2strategy.tools.reader.source import parents
 
 # Functions of NumPy that make an array of their first argument.
 _FUNCTIONS = {
@@ -27,7 +33,7 @@ _EAGER = ("eager", "enable_v2")
 _EAGER_HERE = ("py_function", ".numpy()")
 
 
-def find(source, context):
+def array_of_tensor(source, context):
     project = context.project
     if "numpy" not in source.modules or context.runs_on_tensorflow2(source):
         return
@@ -48,3 +54,54 @@ def find(source, context):
 
 def _says(sources, words):
     return any(word in source.text for source in sources for word in words)
+
+
+_SWITCHES = {
+    "tf.disable_v2_behavior",
+    "tf.disable_eager_execution",
+    "tf.disable_resource_variables",
+    "tf.disable_control_flow_v2",
+    "tf.disable_v2_tensorshape",
+    "tf.disable_tensor_equality",
+}
+
+
+def behaviour_switch(source, context):
+    if "estimator2strategy" not in source.modules:
+        return
+    for call in source.calls:
+        if call.name in _SWITCHES:
+            raw = source.resolve(call.node.func, call.scope)
+            if symbol_uses.flavour(raw) is not symbol_uses.Flavour.FACADE:
+                yield Hit(call.node, f"{call.last} changes the whole process")
+
+
+_REGISTER = ("tf.RegisterGradient", "tf.python.framework.ops.RegisterGradient")
+_TABLE = Path(__file__).parents[4] / "tf1/facade/gradients.txt"
+
+
+def taken_gradient(source, context):
+    seen = set()
+    for call in source.calls:
+        name = call.argument("op_type", 0)
+        if call.name not in _REGISTER or not isinstance(name, ast.Constant):
+            continue
+        if any(isinstance(outer, (ast.Try, ast.If)) for outer in parents(call.node)):
+            continue  # it may ask first
+        if name.value in _of_tf115():
+            yield Hit(call.node, f"TensorFlow registers the gradient of {name.value!r} itself")
+        elif name.value in seen and _runs_once(call.node):
+            yield Hit(call.node, f"a gradient {name.value!r} is registered in this file already")
+        if _runs_once(call.node):
+            seen.add(name.value)
+
+
+def _runs_once(node):
+    """True for the decorator of a function of the module."""
+    outer = list(parents(node))
+    return len(outer) == 2 and isinstance(outer[0], ast.FunctionDef)
+
+
+@functools.cache
+def _of_tf115():
+    return frozenset(_TABLE.read_text().split())
