@@ -123,8 +123,8 @@ class _V1(SingleHead):
         """The metrics by key. Programs call and override it, by the arguments of TF 1's heads."""
         names = (*self._observed, "weights", "unreduced_loss", "regularization_loss")
         parameters = [inspect.Parameter(n, inspect.Parameter.POSITIONAL_OR_KEYWORD) for n in names]
-        observed = inspect.Signature(parameters).bind(*args, **kwargs).arguments
-        observed["predictions"] = observed.get("predicted_value")
+        given = inspect.Signature(parameters).bind(*args, **kwargs).arguments
+        observed = {**given, "predictions": given.get("predicted_value")}
         rows = self._rows_with(observed["regularization_loss"])
         with tf1.name_scope("metrics"):
             return {self._summary_key(row.key): row.pair(observed) for row in rows}
