@@ -71,11 +71,7 @@ from estimator2strategy.estimator.estimator_recording import (
     replaced,
 )
 from estimator2strategy.estimator.exporting import Exporting
-from estimator2strategy.estimator.moved_arguments import (
-    MOVED_TO_OPTIONS,
-    in_chosen_runtime,
-    refuses_moved,
-)
+from estimator2strategy.estimator.moved_arguments import in_chosen_runtime, refuses_moved
 from estimator2strategy.estimator.run_config import RunConfig, completed
 from estimator2strategy.estimator.server_jobs import train_over_parameter_servers
 from estimator2strategy.estimator.specs import EstimatorSpec
@@ -112,7 +108,7 @@ class Estimator(Exporting):
     # True in the classes of TF 1.15's `tf.estimator`; see `tf1/facade/stand_ins.py`.
     _of_tf115 = False
 
-    @refuses_moved(MOVED_TO_OPTIONS)
+    @refuses_moved
     @checked(RULES)
     def __init__(
         self,

@@ -32,7 +32,7 @@ from estimator2strategy.estimator.checks import (
 from estimator2strategy.estimator.contract_rules import TPU_RULES
 from estimator2strategy.estimator.estimator import Estimator
 from estimator2strategy.estimator.estimator_parts import EstimatorParts, OfTpu
-from estimator2strategy.estimator.moved_arguments import MOVED_TO_OPTIONS, refuses_moved
+from estimator2strategy.estimator.moved_arguments import refuses_moved
 from estimator2strategy.estimator.saved_model import ServedGraph
 from estimator2strategy.estimator.specs import EstimatorSpec, TPUEstimatorSpec
 from estimator2strategy.estimator.tpu_checks import (
@@ -101,7 +101,7 @@ class TPUEstimator(Estimator):
 
     _config: RunConfig
 
-    @refuses_moved(MOVED_TO_OPTIONS)
+    @refuses_moved
     @checked(TPU_RULES)
     def __init__(
         self,

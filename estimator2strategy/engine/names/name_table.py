@@ -170,45 +170,12 @@ PASSED_ON = {
     "tf.python.ops.variables": "tf",
 }
 
-# Names of TensorFlow 0.x that began with `batch_`.
-_BATCHES = (
-    "cholesky cholesky_solve fft fft2d fft3d ifft ifft2d ifft3d matrix_band_part "
-    "matrix_determinant matrix_diag matrix_diag_part matrix_inverse matrix_set_diag matrix_solve "
-    "matrix_solve_ls matrix_transpose matrix_triangular_solve self_adjoint_eig "
-    "self_adjoint_eigvals svd"
-)
-# Names of TensorFlow 0.x -> those since 1.0.
-SINCE_1_0 = {
-    **{f"tf.batch_{name}": f"tf.{name}" for name in _BATCHES.split()},
-    "tf.audio_summary": "tf.summary.audio",
-    "tf.batch_matmul": "tf.matmul",
-    "tf.complex_abs": "tf.abs",
-    "tf.concat_v2": "tf.concat",
-    "tf.histogram_summary": "tf.summary.histogram",
-    "tf.image.per_image_whitening": "tf.image.per_image_standardization",
-    "tf.image.saturate_cast": "tf.saturate_cast",
-    "tf.image_summary": "tf.summary.image",
-    "tf.inv": "tf.reciprocal",
-    "tf.listdiff": "tf.setdiff1d",
-    "tf.merge_all_summaries": "tf.summary.merge_all",
-    "tf.merge_summary": "tf.summary.merge",
-    "tf.models": "tf.nn.rnn_cell",
-    "tf.mul": "tf.multiply",
-    "tf.neg": "tf.negative",
-    "tf.nn.bidirectional_rnn": "tf.nn.static_bidirectional_rnn",
-    "tf.nn.deconv2d": "tf.nn.conv2d_transpose",
-    "tf.nn.rnn": "tf.nn.static_rnn",
-    "tf.nn.state_saving_rnn": "tf.nn.static_state_saving_rnn",
-    "tf.pack": "tf.stack",
-    "tf.scalar_summary": "tf.summary.scalar",
-    "tf.select": "tf.where",
-    "tf.split_v": "tf.split",
-    "tf.sub": "tf.subtract",
-    "tf.tensor_summary": "tf.summary.tensor_summary",
-    "tf.train.SummaryWriter": "tf.summary.FileWriter",
-    "tf.train.SummaryWriterCache": "tf.summary.FileWriterCache",
-    "tf.unpack": "tf.unstack",
-}
+
+@functools.cache
+def since_1_0() -> dict[str, str]:
+    """Names of TensorFlow 0.x -> those since 1.0."""
+    with (Path(__file__).parent / "since_1_0.csv").open(encoding="utf-8", newline="") as file:
+        return {row["name"]: row["now"] for row in csv.DictReader(file)}
 
 
 @functools.cache
@@ -312,8 +279,8 @@ def nearest(name: str) -> str | None:
     """The name since TF 1.0, or the one that looks most like `name`: in its module, else in any."""
     import difflib  # few names are misspelt
 
-    if name in SINCE_1_0:
-        return SINCE_1_0[name]
+    if name in since_1_0():
+        return since_1_0()[name]
     module, _, last = name.rpartition(".")
     below = [m for m, listed in names().items() if m.startswith(f"{module}.") and last in listed]
     if below and module != "tf":

@@ -50,7 +50,7 @@ class _V1(SingleHead):
     _loss_fn_arguments = ("features",)
     _measured: tuple[tuple[str, str], ...]  # argument of `_eval_metric_ops`, key of a prediction
     # The first arguments of `_eval_metric_ops`, in their order.
-    _observed: tuple[str, ...]
+    _metric_arguments: tuple[str, ...]
 
     def create_loss(
         self, features: Mapping[str, Any], mode: str, logits: Any, labels: Any
@@ -121,10 +121,10 @@ class _V1(SingleHead):
 
     def _eval_metric_ops(self, *args: Any, **kwargs: Any) -> dict[str, Any]:
         """The metrics by key. Programs call and override it, by the arguments of TF 1's heads."""
-        names = (*self._observed, "weights", "unreduced_loss", "regularization_loss")
+        names = (*self._metric_arguments, "weights", "unreduced_loss", "regularization_loss")
         parameters = [inspect.Parameter(n, inspect.Parameter.POSITIONAL_OR_KEYWORD) for n in names]
-        observed = inspect.Signature(parameters).bind(*args, **kwargs).arguments
-        observed["predictions"] = observed.get("predicted_value")
+        given = inspect.Signature(parameters).bind(*args, **kwargs).arguments
+        observed = {**given, "predictions": given.get("predicted_value")}
         rows = self._rows_with(observed["regularization_loss"])
         with tf1.name_scope("metrics"):
             return {self._summary_key(row.key): row.pair(observed) for row in rows}
@@ -189,7 +189,7 @@ class Binary(_V1, BinaryClassHead):
         ("logistic", PredictionKeys.LOGISTIC),
         ("class_ids", PredictionKeys.CLASS_IDS),
     )
-    _observed = ("labels", "logits", "logistic", "class_ids")
+    _metric_arguments = ("labels", "logits", "logistic", "class_ids")
     __init__ = summed(BinaryClassHead.__init__)
 
 
@@ -198,7 +198,7 @@ class MultiClass(_V1, MultiClassHead):
 
     _all_classes_have_names = False  # labels may be of the first classes alone
     _measured = (("class_ids", PredictionKeys.CLASS_IDS),)
-    _observed = ("labels", "class_ids")
+    _metric_arguments = ("labels", "class_ids")
     __init__ = summed(MultiClassHead.__init__)
 
 
@@ -206,13 +206,13 @@ class Regression(_V1, RegressionHead):
     """Real values, by a logit for each: squared error."""
 
     _measured = (("predicted_value", PredictionKeys.PREDICTIONS),)
-    _observed = ("predicted_value", "labels")
+    _metric_arguments = ("predicted_value", "labels")
     __init__ = summed(RegressionHead.__init__)
 
 
 class _MultiLabel(_V1, MultiLabelHead):
     _measured = (("probabilities", PredictionKeys.PROBABILITIES),)
-    _observed = ("labels", "probabilities")
+    _metric_arguments = ("labels", "probabilities")
 
     def _prediction_keys(self) -> tuple[str, ...]:
         return (PredictionKeys.LOGITS, PredictionKeys.PROBABILITIES)

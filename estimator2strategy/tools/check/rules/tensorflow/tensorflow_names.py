@@ -99,7 +99,7 @@ def unknown_symbol(source, context):
         if unreached.is_tried(use.node, unreached.ANY):
             continue
         if tables.exists(use.name, "v1") is False and tables.exists(use.name, "v2") is False:
-            now = facade.SINCE_1_0.get(use.name)
+            now = facade.since_1_0().get(use.name)
             if now and not _leads_deeper(use, source):
                 fix = f"Use {'; '.join(filter(None, [now, _ARGUMENTS.get(use.name)]))}."
                 yield Hit(use.node, f"{use.name} is gone since TensorFlow 1.0", fix=fix)
