@@ -217,7 +217,7 @@ _ASK_FOR_PRIVATE_ATTRIBUTES = """
     engine/runtime/lookahead engine/runtime/saving engine/runtime/training
     engine/runtime/unfinished_saves engine/wrong_argument estimator/keras_models
     estimator/tpu_outfeed legacy/children legacy/run tf1/contrib/feature_column
-    tf1/contrib/lookup tf1/contrib/opt/optimizers_of_1_15 tf1/contrib/opt/external_and_sign
+    tf1/contrib/lookup tf1/contrib/opt/optimizers_of_1_15 tf1/contrib/opt/sign_optimizers
     tf1/facade/namespace tf1/facade/refused tools/check/levels/process
     tools/golden/recorder/batches
 """

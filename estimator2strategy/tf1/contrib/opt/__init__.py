@@ -1,7 +1,7 @@
 """`tf.contrib.opt` of TF 1.15: optimizers with the interface of `tf.train.Optimizer`.
 
-`optimizers_of_1_15.py` has most of them, `external_and_sign.py` those that look at signs, and that
-of SciPy, which minimises outside of the graph.
+`optimizers_of_1_15.py` has most of them, `sign_optimizers.py` those that look at signs, and
+`external_optimizer.py` that of SciPy, which minimises outside of the graph.
 
 Refused: optimizers that average over workers (`ElasticAverageOptimizer`, ...), and experiments
 (`ShampooOptimizer`, `GGTOptimizer`, ...).

@@ -153,7 +153,7 @@ class Recorder:
         estimator = self.prepared(estimator)
         with self._alone("train"):
             about, batches = self._input(estimator, input_fn, "train", most)
-            # Our own engine orders what races in a Session.
+            # A replay orders what races in a Session.
             again = None if hasattr(estimator, "_placement") else Again()
             feed = TrainFeed(about, batches, again)
             own = [h for h in hooks or [] if not isinstance(h, tf1.train.CheckpointSaverHook)]
