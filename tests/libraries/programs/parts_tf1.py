@@ -94,62 +94,6 @@ def tpu_gan_estimator():
     return estimator.evaluate(lambda params: _noise(), steps=4)
 
 
-def stargan_estimator():
-    import tensorflow_gan as tfgan
-
-    def discriminator(images, domains):
-        shown = dense(tf.layers.flatten(images), 4, "shown")
-        return dense(shown, 1, "source"), dense(shown, domains, "domain")
-
-    def generator(images, target):
-        shape = tf.shape(images)
-        flat = tf.concat([tf.layers.flatten(images), target], 1)
-        return tf.reshape(dense(flat, 12), shape)
-
-    estimator = tfgan.estimator.StarGANEstimator(
-        generator_fn=generator,
-        discriminator_fn=discriminator,
-        loss_fn=lambda model: tfgan.stargan_loss(model, gradient_penalty_weight=0.0),
-        generator_optimizer=tf.train.GradientDescentOptimizer(0.01),
-        discriminator_optimizer=tf.train.GradientDescentOptimizer(0.01),
-        config=_config(),
-    )
-    images = np.tile(rows, 2).reshape(16, 2, 2, 3)
-    domains = np.eye(2, dtype=np.float32)[labels]
-
-    def images_fn(mode):
-        return tf.data.Dataset.from_tensor_slices((images, domains)).batch(4)
-
-    estimator.train(images_fn, steps=4)
-    return estimator.evaluate(images_fn)
-
-
-def cyclegan_in_a_model_fn():
-    import tensorflow_gan as tfgan
-
-    def model_fn(features, labels, mode):
-        x, y = features[:, :2], 1 + features[:, 2:4]
-        model = tfgan.cyclegan_model(
-            generator_fn=lambda inputs: dense(inputs, 2),
-            discriminator_fn=lambda inputs, _: dense(tf.tanh(dense(inputs, 4)), 1),
-            data_x=x,
-            data_y=y,
-        )
-        loss = tfgan.cyclegan_loss(model)
-        optimizer = tf.train.GradientDescentOptimizer(0.01)
-        ops = tfgan.gan_train_ops(model, loss, optimizer, optimizer)
-        step = tf.train.get_global_step()
-        every = tf.nest.flatten([ops.generator_train_op, ops.discriminator_train_op])
-        with tf.control_dependencies(every):
-            train_op = tf.assign_add(step, 1)
-        total = loss.loss_x2y.generator_loss + loss.loss_y2x.discriminator_loss
-        return tf.estimator.EstimatorSpec(mode, loss=total, train_op=train_op)
-
-    estimator = tf.estimator.Estimator(model_fn, config=_config())
-    estimator.train(input_fn, steps=4)
-    return estimator.evaluate(input_fn)
-
-
 def _registered(kfac, layer, features, logits, labels):
     collection = kfac.LayerCollection()
     collection.register_fully_connected((layer.kernel, layer.bias), features, logits)
@@ -415,8 +359,6 @@ def distributions_of_values_of_trfl():
 PARTS = {
     "gan": {
         "`TPUGANEstimator`": tpu_gan_estimator,
-        "`StarGANEstimator`": stargan_estimator,
-        "`cyclegan_model`": cyclegan_in_a_model_fn,
     },
     "kfac": {
         "`KfacOptimizer`": kfac_optimizer,
