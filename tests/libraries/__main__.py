@@ -38,6 +38,7 @@ WAYS = {
     "deepctr": _OF_TF2,
     "hub": (*USUAL, "estimator, compat.v1"),
     "lattice": _OF_TF2_WITH_KERAS,
+    "model_analysis": ("run --tf2",),
     "nsl": _OF_TF2,
     "opennmt": ("run",),
     "privacy": _OF_TF2,

@@ -25,14 +25,17 @@ from estimator2strategy.errors import SavedModelError
 VERSION = "1.15"
 _TABLE = Path(__file__).with_name("ops_of_tf115.txt")
 _NEWEST_TYPE = 23  # uint64; types of references are these and 100
-# Attribute that may go -> the condition on its node: one is for debugging, the other says how the
-# cores of a replica share the work.
+# Attribute that may go -> the condition on its node: one is for debugging, one makes gradients
+# sparse, and one says how the cores of a replica share the work.
 _WITHOUT_MEANING: Mapping[str, Callable[[NodeDef], bool]] = {
     "debug_name": lambda node: True,
+    "sparse_gradient": lambda node: True,
     "use_spmd_for_xla_partitioning": lambda node: node.attr["num_cores_per_replica"].i <= 1,
 }
 # Ops without a result that only spare memory: they are left out.
 _LEFT_OUT = frozenset(["DisableCopyOnRead"])
+# Ops of `embedding_lookup_sparse` take its ids as they are; TF 1.15 had to cast them to int32.
+_SEGMENT_IDS, _SEGMENT_IDS_INPUT = "Tsegmentids", 2
 
 # Op that TF 1.15 lacks -> the way to do without it.
 _REMEDIES = {
@@ -123,22 +126,23 @@ def _rewrite(model: SavedModel) -> None:
         definitions = {op.name: op for op in graph.meta_info_def.stripped_op_list.op}
         library = graph.graph_def.library.function
         calls = {function.signature.name for function in library}
-        parts: list[tuple[Any, Callable[[str], str]]] = [(graph.graph_def.node, _of_a_graph)]
+        parts: list[tuple[Any, Callable[..., str]]] = [(graph.graph_def.node, _of_a_graph)]
         parts += [(function.node_def, _of_a_function) for function in library]
         for nodes, output in parts:
             _leave_out(nodes)
             _replace_nodes(nodes, output)
+            _cast_segment_ids(nodes, output)
             for node in nodes:
                 if node.op not in calls:
                     _fit(node, definitions.get(node.op))
 
 
-def _of_a_graph(name: str) -> str:
+def _of_a_graph(name: str, result: str = "output") -> str:
     return name
 
 
-def _of_a_function(name: str) -> str:
-    return f"{name}:output:0"
+def _of_a_function(name: str, result: str = "output") -> str:
+    return f"{name}:{result}:0"
 
 
 def _leave_out(nodes: Any) -> None:
@@ -170,6 +174,19 @@ def _replace_nodes(nodes: Any, output: Callable[[str], str]) -> None:
     for node in asked:
         values = [_constant(constants.get(name.partition(":")[0])) for name in node.input]
         nodes.extend([*_REWRITES[node.op](node, values, output)])
+
+
+def _cast_segment_ids(nodes: Any, output: Callable[..., str]) -> None:
+    """Casts the segment ids of each node that has other ones than int32."""
+    for node in [node for node in nodes if _SEGMENT_IDS in node.attr]:
+        of = node.attr.pop(_SEGMENT_IDS)
+        if of.type == tf.int32.as_datatype_enum:
+            continue
+        cast = nodes.add(name=f"{node.name}/{_SEGMENT_IDS}", op="Cast", device=node.device)
+        cast.input.append(node.input[_SEGMENT_IDS_INPUT])
+        cast.attr["SrcT"].CopyFrom(of)
+        cast.attr["DstT"].type = tf.int32.as_datatype_enum
+        node.input[_SEGMENT_IDS_INPUT] = output(cast.name, "y")
 
 
 def _constant(node: NodeDef | None) -> Any:

@@ -87,13 +87,36 @@ def test_ops_in_functions_are_rewritten_too(tmp_path):
     assert found["parsed"].shape == (0, 1)
 
 
+def embeddings():
+    """Rows 0, 1 and 2 of a table of three have 0 and 1, 2 and 3, 4 and 5."""
+    ids = tf1.placeholder(tf.int64, [None], "ids")
+    rows = tf.SparseTensor(tf.constant([[0, 0], [0, 1], [1, 0]], tf.int64), ids, [2, 2])
+    params = tf.constant(np.arange(6.0).reshape(3, 2))
+
+    def looked_up(combiner):
+        return tf.nn.embedding_lookup_sparse(params, rows, None, combiner=combiner)
+
+    called = tf.function(looked_up, autograph=False)
+    sums = {combiner: looked_up(combiner) for combiner in ("mean", "sqrtn", "sum")}
+    return {"ids": ids}, {**sums, "called": called("mean")}
+
+
+def test_looked_up_embeddings_have_ids_that_tf_1_15_takes(tmp_path):
+    target, source = rewritten(tmp_path, embeddings)
+    assert ("SparseSegmentMean", "Tsegmentids") in unknown(source)
+    assert unknown(target) == set()
+    found = answers(target, ids=[0, 2, 1])
+    np.testing.assert_array_equal(found["mean"], [[2, 3], [2, 3]])
+    np.testing.assert_array_equal(found["called"], found["mean"])
+    np.testing.assert_array_equal(found["sum"], [[4, 6], [2, 3]])
+    np.testing.assert_allclose(found["sqrtn"][0], np.array([4, 6]) / np.sqrt(2))
+
+
 REFUSED = {
     "DecodeImage, which 'DecodeImage' is: decode with tf.io.decode_jpeg": lambda s, x: (
         tf.raw_ops.DecodeImage(contents=s)
     ),
-    "SparseSegmentMean with Tsegmentids": lambda s, x: tf.raw_ops.SparseSegmentMean(
-        data=x, indices=[0], segment_ids=tf.constant([0], tf.int64)
-    ),
+    "MatMul with grad_a = b: true": lambda s, x: tf.raw_ops.MatMul(a=x, b=x, grad_a=True),
     "MatMul of uint8": lambda s, x: tf.raw_ops.MatMul(
         a=tf.cast(x, tf.uint8), b=tf.cast(x, tf.uint8)
     ),
