@@ -77,14 +77,14 @@ def test_import_is_quick():
 SETTINGS = """
 import builtins, logging, os, signal, sys, warnings
 
+OURS = ("DeepImports", "LibraryFinder", "LackingFinder")
+
 def settings():
     return {
         "environment": dict(os.environ),
         "import": builtins.__import__,
-        # One finds modules of the facade, the other libraries that were written for Estimators.
-        "finders": [
-            f for f in sys.meta_path if type(f).__name__ not in ("DeepImports", "LibraryFinder")
-        ],
+        # One finds modules of the facade, two libraries that were written for Estimators.
+        "finders": [f for f in sys.meta_path if type(f).__name__ not in OURS],
         "path": list(sys.path),
         "hooks": (sys.excepthook, sys.displayhook, sys.getprofile(), sys.gettrace()),
         "handlers": (list(logging.getLogger().handlers), logging.getLogger().level),

@@ -1,6 +1,6 @@
 """One file of source: its tree, its scopes, and the objects that its names stand for.
 
-    source = parse(path, shown, text)
+    source = Source(path, shown, text, ast.parse(text))
     source.resolve(node, scope)        # "tensorflow.contrib.layers.conv2d", through any alias
     source.calls                       # every call, with the scope it is in
 

@@ -1,6 +1,6 @@
 """What a level measured or counted: numbers, tables, bars and curves, and their text.
 
-lines_of(Number("compiled", 2.5, "seconds"))    # ["compiled: 2.5 seconds"]
+    lines_of(Number("compiled", 2.5, "seconds"))    # ["compiled: 2.5 seconds"]
 """
 
 from __future__ import annotations
