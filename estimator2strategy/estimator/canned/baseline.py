@@ -145,8 +145,7 @@ class BaselineClassifierV2(CannedEstimator):
     """`BaselineClassifier` of TF 2.
 
     Args:
-        optimizer: A name as above; an optimizer of tf-keras; or a function that returns one of
-            `tf_keras.optimizers.legacy`.
+        optimizer: A name as above; an optimizer of tf-keras; or a function that returns one.
         loss_reduction: "sum_over_batch_size" or "sum".
 
     The other arguments are those of `BaselineClassifier`.

@@ -287,7 +287,7 @@ class DNNLinearCombinedClassifierV2(CannedEstimator):
 
     Args:
         linear_optimizer, dnn_optimizer: A name as above; an optimizer of tf-keras; or a function
-            that returns one of `tf_keras.optimizers.legacy`.
+            that returns one.
         loss_reduction: "sum_over_batch_size" or "sum".
 
     The other arguments are those of `DNNLinearCombinedClassifier`.

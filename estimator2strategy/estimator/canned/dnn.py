@@ -154,7 +154,7 @@ class DNNClassifierV2(CannedEstimator):
 
     Args:
         optimizer: A name as above, with the learning rate that its class has by default; an
-            optimizer of tf-keras; or a function that returns one of `tf_keras.optimizers.legacy`.
+            optimizer of tf-keras; or a function that returns one.
         loss_reduction: "sum_over_batch_size" or "sum".
 
     The other arguments are those of `DNNClassifier`.

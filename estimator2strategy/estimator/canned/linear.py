@@ -160,8 +160,7 @@ class LinearClassifierV2(CannedEstimator):
     """`LinearClassifier` of TF 2.
 
     Args:
-        optimizer: A name as above; an optimizer of tf-keras; or a function that returns one of
-            `tf_keras.optimizers.legacy`.
+        optimizer: A name as above; an optimizer of tf-keras; or a function that returns one.
         loss_reduction: "sum_over_batch_size" or "sum".
 
     The other arguments are those of `LinearClassifier`.

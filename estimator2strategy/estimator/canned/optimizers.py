@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Mapping
 from typing import Any
 
@@ -51,8 +52,8 @@ def get_optimizer_instance_v2(opt: Any, learning_rate: Any = None) -> Any:
     """The optimizer of tf-keras that a program means; it counts its steps in the global step.
 
     Args:
-        opt: A name as above, an optimizer of `tf_keras.optimizers` or a function that returns one
-            of `tf_keras.optimizers.legacy`, called while the graph is built.
+        opt: A name as above, an optimizer of `tf_keras.optimizers` or of its `legacy`, or a
+            function that returns one, called while the graph is built.
         learning_rate: For names; by default the rate that the class has.
 
     Returns:
@@ -62,14 +63,15 @@ def get_optimizer_instance_v2(opt: Any, learning_rate: Any = None) -> Any:
     Raises:
         ValueError: There is no such name, or the object is no such optimizer.
 
-    Source: `get_optimizer_instance_v2`, tensorflow_estimator 2.15 canned/optimizers.py.
+    Source: `get_optimizer_instance_v2`, tensorflow_estimator 2.15 canned/optimizers.py. That one
+    takes legacy optimizers alone; all of `tf.keras.optimizers` were such until TF 2.10.
     """
     from tf_keras import optimizers
 
     if isinstance(opt, str):
         cls = getattr(optimizers.legacy, _by_name(opt, _V2))
         return cls(learning_rate=learning_rate) if learning_rate else cls()
-    return _legacy(opt()) if callable(opt) else _copied(_legacy(_converted(opt)))
+    return _legacy(opt()) if callable(opt) else _copied(_legacy(opt))
 
 
 def _copied(opt: Any) -> Any:
@@ -87,27 +89,43 @@ def _by_name(name: str, table: Mapping[str, Any]) -> Any:
     return table[name]
 
 
-def _converted(opt: Any) -> Any:
-    """An optimizer of today's tf-keras as its legacy one: only those make a train op in a graph."""
-    import tf_keras
-
-    if not isinstance(opt, tf_keras.optimizers.Optimizer):
-        return opt
-    with _tf_switches.eager_mode():  # its learning rate is a variable of TF 2
-        return tf_keras.__internal__.optimizers.convert_to_legacy_optimizer(opt)
-
-
 def _legacy(opt: Any) -> Any:
+    """An optimizer of tf-keras as its legacy one: only those make a train op in a graph."""
     from tf_keras import optimizers
 
     if isinstance(opt, optimizers.legacy.Optimizer):
         return opt
-    if isinstance(opt, optimizers.Optimizer):
+    if not isinstance(opt, optimizers.Optimizer):
         raise ValueError(
-            "Please set your optimizer as an instance of `tf_keras.optimizers.legacy.Optimizer`, "
-            f"e.g., `tf_keras.optimizers.legacy.{type(opt).__name__}`. Received optimizer type: "
-            f"{type(opt)}."
+            f"The given object is not a tf.keras.optimizers.Optimizer instance. Given: {opt}"
         )
-    raise ValueError(
-        f"The given object is not a tf.keras.optimizers.Optimizer instance. Given: {opt}"
-    )
+    return _made_in_graph(opt) if tf.is_symbolic_tensor(opt.iterations.handle) else _converted(opt)
+
+
+def _converted(opt: Any) -> Any:
+    import tf_keras
+
+    with _tf_switches.eager_mode():  # its learning rate is a variable of TF 2
+        return tf_keras.__internal__.optimizers.convert_to_legacy_optimizer(opt)
+
+
+def _made_in_graph(opt: Any) -> Any:
+    """The legacy one of an optimizer whose variables are of the graph that is being built.
+
+    No step reads them, so they are no longer variables of the program, and of its checkpoints.
+    """
+    from tf_keras.optimizers import schedules
+
+    variables = tf1.get_collection_ref(tf1.GraphKeys.GLOBAL_VARIABLES)
+    own = (opt.iterations, opt.learning_rate)
+    unread = {id(each) for each in own} - {id(tf1.train.get_global_step())}
+    variables[:] = [each for each in variables if id(each) not in unread]
+    if isinstance(opt._learning_rate, schedules.LearningRateSchedule):
+        return _converted(opt)
+    rate = opt.learning_rate.initial_value  # a number, or a tensor: a decay over the global step
+    known = tf.get_static_value(rate)
+    twin = copy.copy(opt)  # the program may give the same to another model
+    twin.learning_rate = schedules.ExponentialDecay(1.0, 1, 1.0)  # of which a config can be made
+    legacy = _converted(twin)
+    legacy.learning_rate = rate if known is None else known.item()
+    return legacy
