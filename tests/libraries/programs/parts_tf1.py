@@ -84,7 +84,7 @@ def tpu_gan_estimator():
 
     estimator = tfgan.estimator.TPUGANEstimator(
         **_gan(),
-        joint_train=True,
+        joint_train=False,  # TF 1.15 does not order the two updates of a joint step
         use_tpu=False,
         train_batch_size=4,
         eval_batch_size=4,
@@ -92,6 +92,18 @@ def tpu_gan_estimator():
     )
     estimator.train(lambda params: _noise().repeat(), steps=4)
     return estimator.evaluate(lambda params: _noise(), steps=4)
+
+
+def gan_estimator_with_two_discriminator_steps():
+    import tensorflow_gan as tfgan
+
+    estimator = tfgan.estimator.GANEstimator(
+        **_gan(),
+        get_hooks_fn=tfgan.get_sequential_train_hooks(tfgan.GANTrainSteps(1, 2)),
+        config=_config(),
+    )
+    estimator.train(lambda: _noise().repeat(), steps=4)
+    return estimator.evaluate(_noise, steps=4)
 
 
 def _registered(kfac, layer, features, logits, labels):
@@ -359,6 +371,7 @@ def distributions_of_values_of_trfl():
 PARTS = {
     "gan": {
         "`TPUGANEstimator`": tpu_gan_estimator,
+        "`get_sequential_train_hooks`": gan_estimator_with_two_discriminator_steps,
     },
     "kfac": {
         "`KfacOptimizer`": kfac_optimizer,
