@@ -70,7 +70,8 @@ def probe(
     if result.returncode:
         lines = result.stderr.strip().splitlines() or [f"exit code {result.returncode}"]
         return {"error": f"`import {module}` failed: {lines[-1]}"}
-    return json.loads(result.stdout.strip().splitlines()[-1])
+    facts: dict[str, object] = json.loads(result.stdout.strip().splitlines()[-1])
+    return facts
 
 
 def what_does_not_fit(found: Mapping[str, object], jaxlib: str | None) -> str:

@@ -26,6 +26,12 @@ from estimator2strategy.tools.reader.source import (
 RUNS = ("train", "evaluate", "predict")
 
 
+def function_of(definition: Definition) -> Function:
+    """The node of a definition that is no class."""
+    assert not isinstance(definition.node, ast.ClassDef)
+    return definition.node
+
+
 def estimator_of(call: Call) -> Call | None:
     """The call that made the estimator of `estimator.train(...)`; None if that cannot be told."""
     function = call.node.func
@@ -107,7 +113,9 @@ def returned(function: Function) -> list[ast.expr]:
     return [n.value for n in own_nodes(function) if isinstance(n, ast.Return) and n.value]
 
 
-def captured_tensors(function: Function, model: Function, source: Source) -> dict[str, ast.Name]:
+def captured_tensors(
+    function: Function | ast.Lambda, model: Function, source: Source
+) -> dict[str, ast.Name]:
     """Names in an inner function that model_fn assigns a tensor, with their first use.
 
     Only what certainly is a tensor counts: the result of a function of TensorFlow, and model_fn's

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import ast
 import re
+from typing import Any
 
 from estimator2strategy.tools.reader import own_code
 from estimator2strategy.tools.reader.estimator_programs import returned
@@ -81,6 +82,8 @@ _SEVERAL = (ast.List, ast.ListComp, ast.Slice, ast.Compare)
 _ENTERED = {"h5py.File", _IMAGE}
 # (Method, argument) that tables of pandas alone have.
 _OF_TABLES = {("append", "ignore_index"), ("append", "verify_integrity"), ("sort", "columns")}
+# What may be the value of a name, each with its scope; None for what is no expression.
+_Values = list[tuple[Any, LexicalScope]]
 # How many expressions are read for one answer.
 _MOST = 200
 
@@ -91,18 +94,18 @@ def method(call: Call, project: Project) -> str | None:
     if not isinstance(function, ast.Attribute):
         return None
     of = class_of(function.value, call.scope, call.source, project)
-    if of is None and "pandas" in call.source.modules and _is_of_table(call):
+    if of is None and "pandas" in call.source.modules and _is_of_table(call, function.value):
         of = _DATA_FRAME
     return f"{of}().{function.attr}" if of else None
 
 
-def _is_of_table(call):
+def _is_of_table(call: Call, owner: ast.expr) -> bool:
     """True for calls by whose arguments one sees that the object is a table: `x.drop("a", 1)`."""
     if any((call.last, keyword.arg) in _OF_TABLES for keyword in call.node.keywords):
         return True
     second = call.argument("axis", 1) if call.last == "drop" else None
-    found = call.source.assigned(call.node.func.value, call.scope)
-    if getattr(found[0] if found else call.node.func.value, "attr", None) in ("columns", "index"):
+    found = call.source.assigned(owner, call.scope)
+    if getattr(found[0] if found else owner, "attr", None) in ("columns", "index"):
         return False  # the second argument of Index.drop is another one
     return getattr(second, "value", None) in (0, 1)
 
@@ -134,10 +137,11 @@ class _Reader:
             return _ITEMS.get(of or "") if is_one else None
         if isinstance(node, ast.Name):
             where = scope.find(node.id)
-            values = [(value, where) for value in (where.bindings[node.id] if where else ())]
+            if where is None:
+                return self._entered(node, scope, source)
+            values: _Values = [(value, where) for value in where.bindings[node.id]]
             if all(value is None for value, _ in values):
-                entered = self._entered(node, scope, source)
-                return entered or (self._given(where, node.id) if where else None)
+                return self._entered(node, scope, source) or self._given(where, node.id)
             return self._one((where, node.id), values, source)
         if isinstance(node, ast.Attribute) and getattr(node.value, "id", None) == "self":
             return self._one((source.scope, f"self.{node.attr}"), _of_self(node, source), source)
@@ -145,7 +149,7 @@ class _Reader:
             return _PARTS.get((self.read(node.value, scope, source) or "", node.attr))
         return None
 
-    def _one(self, key, values, source):
+    def _one(self, key: tuple[LexicalScope, str], values: _Values, source: Source) -> str | None:
         """The class that all values of a name have; those made of the name itself included."""
         if key in self._taken:
             return self._taken[key]
@@ -161,47 +165,52 @@ class _Reader:
         del self._taken[key]
         return first.pop() if len(first) == 1 else None
 
-    def _entered(self, node, scope, source):
+    def _entered(self, node: ast.Name, scope: LexicalScope, source: Source) -> str | None:
         """The class of what a `with` around a name binds it to."""
         for outer in parents(node):
-            for item in getattr(outer, "items", ()) if isinstance(outer, ast.With) else ():
+            for item in outer.items if isinstance(outer, ast.With) else ():
                 if getattr(item.optional_vars, "id", None) == node.id:
                     of = self.read(item.context_expr, scope, source)
                     return of if of in _ENTERED else None
         return None
 
-    def _given(self, where, name):
+    def _given(self, where: LexicalScope, name: str) -> str | None:
         """The class of what all calls of a function give for an argument."""
         calls = own_code.given(where, name, self._project)
-        if not calls or (where, name) in self._taken:
+        function = where.function
+        if not calls or function is None or (where, name) in self._taken:
             return self._taken.get((where, name))
         self._taken[where, name] = None
-        place = arguments_of(where.node).index(name)
-        found = set()
+        place = arguments_of(function).index(name)
+        found: set[str | None] = set()
         for call in calls:
             value = None if call.is_open else call.argument(name, place)
-            found.add(value and self.read(value, call.scope, call.source))
+            found.add(None if value is None else self.read(value, call.scope, call.source))
         del self._taken[where, name]
         return found.pop() if len(found) == 1 else None
 
-    def _is_name(self, key, scope, source):
+    def _is_name(self, key: ast.expr, scope: LexicalScope, source: Source) -> bool:
         """True if an index is one name, and not several: "age", or a column in a loop over them."""
         if isinstance(source.constant(key, scope), str):
             return True
+        if not isinstance(key, ast.Name):
+            return False
         for loop in parents(key):
-            if isinstance(loop, ast.For) and getattr(loop.target, "id", 0) == _id(key):
-                where = scope.find(_id(key))
-                if where is None or any(value is not None for value in where.bindings[_id(key)]):
+            if isinstance(loop, ast.For) and getattr(loop.target, "id", None) == key.id:
+                where = scope.find(key.id)
+                if where is None or any(value is not None for value in where.bindings[key.id]):
                     return False
                 found = source.assigned(loop.iter, scope)
                 names = found[0] if found else loop.iter
                 if isinstance(names, ast.Attribute) and names.attr == "columns":
                     return self.read(names.value, scope, source) == _DATA_FRAME
                 elements = getattr(names, "elts", ())
-                return bool(elements) and all(isinstance(_value(e), str) for e in elements)
+                return bool(elements) and all(
+                    isinstance(getattr(e, "value", None), str) for e in elements
+                )
         return False
 
-    def _made(self, call):
+    def _made(self, call: Call) -> str | None:
         """The class of what a call returns."""
         name, function = call.name, call.node.func
         if name is not None and not name.startswith("@"):
@@ -224,24 +233,16 @@ class _Reader:
         return self._one((found.scope, "return"), values, found.source)
 
 
-def _is_several(assigned, key):
+def _is_several(assigned: tuple[ast.expr, LexicalScope] | None, key: ast.expr) -> bool:
     key = assigned[0] if assigned else key
     if isinstance(key, ast.BinOp):
         return isinstance(key.op, ast.BitAnd | ast.BitOr)
     return isinstance(key, _SEVERAL) or isinstance(getattr(key, "op", None), ast.Invert)
 
 
-def _id(node):
-    return getattr(node, "id", None)
-
-
-def _value(node):
-    return getattr(node, "value", None)
-
-
-def _of_self(node, source):
+def _of_self(node: ast.Attribute, source: Source) -> _Values:
     """All that a file assigns to attributes of this name; None for what is no expression."""
-    found = []
+    found: _Values = []
     for store, scope in source.stores:
         if store.attr == node.attr:
             outer = getattr(store, "parent", None)

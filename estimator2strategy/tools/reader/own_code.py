@@ -32,6 +32,17 @@ _DEFINED = (ast.FunctionDef, ast.AsyncFunctionDef)
 _MAGIC = {"__new__", "__getattr__", "__getattribute__", "__slots__", "__metaclass__"}
 
 
+def scope_around(scope: LexicalScope) -> LexicalScope:
+    """The scope that the `def` or `class` of another one stands in."""
+    assert scope.parent is not None
+    return scope.parent
+
+
+def last_name(scope: LexicalScope) -> str:
+    """The name that the `def` or `class` of a scope gives it."""
+    return scope.name.rpartition(".")[2]
+
+
 @kept
 def lineage(project: Project, of: Definition, depth: int = 8) -> list[Definition] | None:
     """A class and all that it inherits from, nearest first; None if some of them is not known."""
@@ -42,9 +53,7 @@ def lineage(project: Project, of: Definition, depth: int = 8) -> list[Definition
         return None
     found = [of]
     for base in node.bases:
-        outer = of.scope.parent
-        assert outer is not None
-        raw = of.source.resolve(base, outer)
+        raw = of.source.resolve(base, scope_around(of.scope))
         if raw == "builtins.object":
             continue
         definition = project.definition(raw)
@@ -75,10 +84,9 @@ def methods_of(project: Project, of: Definition, name: str) -> Definition | None
 def overridden(project: Project, method: Definition) -> bool:
     """True if a class below has a method of this name, or it is assigned somewhere."""
     name = method.node.name
-    outer = method.scope.parent
-    assert outer is not None
+    outer = scope_around(method.scope)
     if outer.is_class:
-        for heir in heirs(project, outer.node.name):  # type: ignore[attr-defined]
+        for heir in heirs(project, last_name(outer)):
             if heir.node is not outer.node and name in heir.scope.bindings:
                 return True
     return name in stored(project)

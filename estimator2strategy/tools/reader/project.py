@@ -16,6 +16,7 @@ import functools
 import math
 import os
 from collections.abc import Iterable, Iterator, Sequence
+from typing import TypeGuard
 
 from estimator2strategy.engine.names import tables
 from estimator2strategy.tools.reader import branches
@@ -412,12 +413,12 @@ def _calls_by_function(source: Source) -> dict[ast.AST, list[Call]]:
     return found
 
 
-def is_tensorflow(name: str | None) -> bool:
+def is_tensorflow(name: str | None) -> TypeGuard[str]:
     """True if a canonical name is TensorFlow's, or the facade's."""
     return name is not None and name.startswith("tf.")
 
 
-def is_tf(name: str | None, *lasts: str) -> bool:
+def is_tf(name: str | None, *lasts: str) -> TypeGuard[str]:
     """True if a canonical name is TensorFlow's and ends in one of these, wherever it lives."""
     return name is not None and name.startswith("tf.") and name.rpartition(".")[2] in lasts
 

@@ -30,7 +30,7 @@ def kept(function: Callable[..., _Answer]) -> Callable[..., _Answer]:
 
     @functools.wraps(function)
     def answer(of: Any, *others: Any) -> _Answer:
-        answers = vars(of).setdefault("kept_answers", {})
+        answers: dict[Any, _Answer] = vars(of).setdefault("kept_answers", {})
         key = (function, *others)
         if key not in answers:
             answers[key] = function(of, *others)

@@ -25,7 +25,8 @@ NAMES = ("text", "json", "sarif", "github", "junit", "html")
 def render(name: str, report: Report, root: Path) -> str:
     """The report in one of the formats `NAMES`; `root` is where its paths start."""
     module = importlib.import_module(f"{__name__}.{name}")
-    return module.render(report, root)
+    text: str = module.render(report, root)
+    return text
 
 
 # Fields with words of the checked tree; other texts may have several lines.

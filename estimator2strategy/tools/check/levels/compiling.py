@@ -17,7 +17,8 @@ from estimator2strategy.errors import UnsupportedError
 from estimator2strategy.tools.check.check_report import Evidence, Finding
 from estimator2strategy.tools.check.levels.check_error import CheckError
 from estimator2strategy.tools.check.levels.findings import finding
-from estimator2strategy.tools.check.levels.subject import Recorded, Subject
+from estimator2strategy.tools.check.levels.recorded_graph import Recorded
+from estimator2strategy.tools.check.levels.subject import Subject
 from estimator2strategy.tools.check.request import Mode
 
 

@@ -110,7 +110,7 @@ def _outcome(recorded: Recorded) -> str:
     """The op that the forward pass ends in."""
     if recorded.mode == Mode.PREDICT:
         return recorded.root_ops[0]
-    return recorded.spec.loss.op.name
+    return str(recorded.spec.loss.op.name)
 
 
 def _batch_axis(core: tf.Tensor, one: tf.Tensor, num_cores: int) -> int | None:

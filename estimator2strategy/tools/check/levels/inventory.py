@@ -34,7 +34,7 @@ def size_in_bytes(tensor: tf.Tensor | tf.Variable) -> int:
     """The memory of a variable or tensor; 0 where its shape is not known."""
     if not tensor.shape.is_fully_defined():
         return 0
-    return math.prod(tensor.shape.as_list()) * tensor.dtype.base_dtype.size
+    return int(math.prod(tensor.shape.as_list()) * tensor.dtype.base_dtype.size)
 
 
 def variables_take(recorded: Recorded) -> int:

@@ -12,6 +12,7 @@ import sys
 import tempfile
 import threading
 import time
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -31,7 +32,8 @@ def run(asked: Asked, level: Evidence) -> LevelReport:
         problem = _run(asked, level, Path(folder), limit)
         result = Path(folder, "report")
         if problem is None and result.exists():
-            return pickle.loads(result.read_bytes())
+            report: LevelReport = pickle.loads(result.read_bytes())
+            return report
     seconds = time.perf_counter() - start
     problem = problem or "its process ended without a result"
     return LevelReport(level, asked.name, problems=(problem,), seconds=seconds)
@@ -132,7 +134,7 @@ def report_of(asked: Asked, level: Evidence) -> LevelReport:
     tf.compat.v1.logging.set_verbosity(tf.compat.v1.logging.ERROR)
     try:
         devices.emulate(asked.cores)
-        check = importlib.import_module(LEVELS[level].module).check
+        check: Callable[..., LevelReport] = importlib.import_module(LEVELS[level].module).check
         left_out: tuple[str, ...] = ()
         if LEVELS[level].runs_the_program:
             report = check(asked)

@@ -15,7 +15,8 @@ from estimator2strategy.tools.check.check_report import (
 from estimator2strategy.tools.check.levels import inventory
 from estimator2strategy.tools.check.levels.check_error import CheckError
 from estimator2strategy.tools.check.levels.findings import of_hit
-from estimator2strategy.tools.check.levels.subject import Recorded, Subject
+from estimator2strategy.tools.check.levels.recorded_graph import Recorded
+from estimator2strategy.tools.check.levels.subject import Subject
 from estimator2strategy.tools.check.request import Mode
 from estimator2strategy.tools.check.rule import Hit, rules, rules_of
 

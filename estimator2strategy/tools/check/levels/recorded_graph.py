@@ -73,7 +73,7 @@ class Recorded:
     @functools.cached_property
     def operations(self) -> list[tf.Operation]:
         """All ops, in creation order."""
-        return self.graph.get_operations()
+        return list(self.graph.get_operations())
 
     @functools.cached_property
     def nodes(self) -> RecordedGraph:

@@ -222,7 +222,9 @@ def _dense(fetched: Mapping[str, Any]) -> dict[str, np.ndarray]:
 
 def _values(run: Run, names: list[str], batch: Batch) -> dict[str, np.ndarray]:
     """Tensor name -> value, of tensors inside of the model; of several cores the first's."""
-    return run.step({name: run.recorded.graph.get_tensor_by_name(name) for name in names}, batch)
+    tensors = {name: run.recorded.graph.get_tensor_by_name(name) for name in names}
+    values: dict[str, np.ndarray] = run.step(tensors, batch)
+    return values
 
 
 def _drifting(run: Run) -> tuple[tf.Operation, ...]:

@@ -1,24 +1,36 @@
 """Calls of an Estimator, and what they are given: inputs, steps, options; and their results."""
 
 import ast
+from collections.abc import Iterator
+from typing import Any
 
 from estimator2strategy.engine.names import tables
 from estimator2strategy.tools.check.check_report import Severity
+from estimator2strategy.tools.check.checking import Context
 from estimator2strategy.tools.check.rule import Hit
 from estimator2strategy.tools.reader import unreached
 from estimator2strategy.tools.reader.estimator_programs import (
     RUNS,
+    function_of,
     given_input,
     in_input_functions,
     input_functions,
     returned,
     runs,
 )
-from estimator2strategy.tools.reader.project import Definition, is_tf
-from estimator2strategy.tools.reader.source import Import, arguments_of, parents, walk
+from estimator2strategy.tools.reader.project import Definition, Project, is_tf
+from estimator2strategy.tools.reader.source import (
+    Call,
+    Import,
+    LexicalScope,
+    Source,
+    arguments_of,
+    parents,
+    walk,
+)
 
 
-def called_input_fn(source, context):
+def called_input_fn(source: Source, context: Context) -> Iterator[Hit]:
     project = context.project
     for call, given in _inputs(source):
         if isinstance(given, ast.Call):
@@ -29,19 +41,17 @@ def called_input_fn(source, context):
                 yield Hit(given, f"{called.node.name} is called here, and returns a dataset")
             functions = [
                 project.function(value, called.scope, called.source)
-                for value in returned(called.node)
+                for value in returned(function_of(called))
             ]
-        elif isinstance(given, ast.Lambda):
-            functions = [Definition(given, source)]
         else:
-            function = project.function(given, call.scope, source)
-            functions = [function or _lambda_of(given, call.scope, source, project)]
-        for function in filter(None, functions):
-            if name := _captured(function, project):
+            functions = [project.function(given, call.scope, source)]
+        known = [(function.node, function.source) for function in functions if function]
+        for function, home in known or _lambda_of(given, call.scope, source, project):
+            if name := _captured(function, home, project):
                 yield Hit(given, f"{name} is made outside of the function that uses it")
 
 
-def _inputs(source):
+def _inputs(source: Source) -> list[tuple[Call, ast.expr]]:
     """(the call, what it is given for input_fn) of all that run an Estimator."""
     found = {call: given_input(call) for call, _ in runs(source)}
     for call in source.calls:
@@ -51,59 +61,70 @@ def _inputs(source):
     return [(call, given) for call, given in found.items() if given is not None]
 
 
-def _lambda_of(node, scope, source, project):
-    """The lambda that a name was assigned, here or in the file that it is imported from."""
-    where = scope.find(node.id) if isinstance(node, ast.Name) else None
-    values = where.bindings[node.id] if where else ()
+def _lambda_of(
+    node: ast.expr, scope: LexicalScope, source: Source, project: Project
+) -> list[tuple[ast.AST, Source]]:
+    """The lambda that is given, also by a name, here or in the file that it is imported from."""
+    values: list[Any] = [node]
+    if isinstance(node, ast.Name):
+        where = scope.find(node.id)
+        values = where.bindings[node.id] if where else []
     if len(values) == 1 and isinstance(values[0], Import) and values[0].name:
         path = project.imported_file(source, values[0])
-        source = project.load(path) if path else None
-        values = source.scope.bindings.get(values[0].name, ()) if source else ()
-    is_lambda = len(values) == 1 and isinstance(values[0], ast.Lambda)
-    return Definition(values[0], source) if is_lambda else None
+        other = project.load(path) if path else None
+        if other is None:
+            return []
+        source, values = other, other.scope.bindings.get(values[0].name, [])
+    return [(v, source) for v in values if isinstance(v, ast.Lambda) and len(values) == 1]
 
 
-def _captured(function, project):
+def _captured(function: ast.AST, source: Source, project: Project) -> str | None:
     """The name of a dataset that an input_fn reads, and that was made around it."""
-    source, inner = function.source, function.scope
-    for node in walk(function.node):
+    inner = source.scopes[function]
+    for node in walk(function):
         if not isinstance(node, ast.Name) or not isinstance(node.ctx, ast.Load):
             continue
         where = inner.find(node.id)
-        if where not in (None, inner) and _is_dataset(node, where, source, project, set()):
+        if where is None or where is inner:
+            continue
+        if _is_dataset(node, where, source, project, set()):
             return node.id
     return None
 
 
-def _is_dataset(node, scope, source, project, seen):
+def _is_dataset(
+    node: ast.expr, scope: LexicalScope, source: Source, project: Project, seen: set[ast.Call]
+) -> bool:
     """True if all that a name or call may be is made by tf.data."""
     calls = source.calls_behind(node, scope)
     return bool(calls) and all(_makes_dataset(call, project, seen) for call in calls)
 
 
-def _makes_dataset(call, project, seen):
+def _makes_dataset(call: Call, project: Project, seen: set[ast.Call]) -> bool:
     """True if a chain of calls starts in tf.data: `tf.data.TFRecordDataset(f).map(g).batch(8)`."""
     if call.node in seen:
         return True  # of itself: `data = data.map(f)`
     seen.add(call.node)
-    if (call.name or "").startswith(("tf.data.", "tf.contrib.data.")):
-        return ".Dataset." in call.name or call.last.lower().endswith("dataset")
+    name = call.name or ""
+    if name.startswith(("tf.data.", "tf.contrib.data.")):
+        return ".Dataset." in name or call.last.lower().endswith("dataset")
     function = call.node.func
     called = project.definition(call.source.resolve(function, call.scope))
     if called is not None:
         is_function = not isinstance(called.node, ast.ClassDef)
         return is_function and _returns_dataset(called, project, seen)
-    is_method = isinstance(function, ast.Attribute)
-    return is_method and _is_dataset(function.value, call.scope, call.source, project, seen)
+    if not isinstance(function, ast.Attribute):
+        return False
+    return _is_dataset(function.value, call.scope, call.source, project, seen)
 
 
-def _returns_dataset(definition, project, seen):
-    values = returned(definition.node)
+def _returns_dataset(definition: Definition, project: Project, seen: set[ast.Call]) -> bool:
+    values = returned(function_of(definition))
     source, scope = definition.source, definition.scope
     return bool(values) and all(_is_dataset(v, scope, source, project, seen) for v in values)
 
 
-def endless_train(source, context):
+def endless_train(source: Source, context: Context) -> Iterator[Hit]:
     for call, _ in runs(source):
         if call.is_open or _has_end(call) or call.argument("hooks") is not None:
             continue
@@ -113,7 +134,7 @@ def endless_train(source, context):
         yield Hit(call.node, f".{call.last}() has no number of steps, and its input repeats")
 
 
-def _has_end(call):
+def _has_end(call: Call) -> bool:
     if call.last == "predict":
         return False
     names = {"train": (("steps", 2), ("max_steps", 3)), "evaluate": (("steps", 1),)}[call.last]
@@ -124,28 +145,28 @@ def _has_end(call):
     return False
 
 
-def _repeats(function, project):
+def _repeats(function: Definition, project: Project) -> bool:
     """True if it surely makes a dataset that repeats without end."""
     for call in project.calls_of(function):
         if call.last == "repeat" and not call.node.args and not call.node.keywords:
-            node = call.node
-            while node is not function.node:
-                if type(node).__name__ in ("If", "IfExp"):
+            for outer in parents(call.node):
+                if outer is function.node:
+                    break
+                if isinstance(outer, (ast.If, ast.IfExp)):
                     return False
-                node = node.parent
             if _may_return_before(call.node, function.node):
                 return False
             return not any(other.last == "take" for other in project.calls_of(function))
     return False
 
 
-def _may_return_before(node, function):
+def _may_return_before(node: ast.Call, function: ast.AST) -> bool:
     """True if a function may have returned before it comes to a call."""
     returns = (n for n in walk(function) if isinstance(n, ast.Return))
-    return any(end.lineno < node.lineno for end in returns if end.parent is not function)
+    return any(end.lineno < node.lineno for end in returns if next(parents(end)) is not function)
 
 
-def steps_and_max_steps(source, context):
+def steps_and_max_steps(source: Source, context: Context) -> Iterator[Hit]:
     for call, made in runs(source):
         values = {"steps": call.value("steps", 2 if call.last == "train" else 1)}
         if call.last == "predict":
@@ -173,7 +194,7 @@ _OF_NUMBERS = {
 }  # fmt: skip
 
 
-def indexed_predictions(source, context):
+def indexed_predictions(source: Source, context: Context) -> Iterator[Hit]:
     made = {call.node: call for call in source.calls if _is_predict(call, context.project)}
     if not made:
         return
@@ -188,7 +209,7 @@ def indexed_predictions(source, context):
             yield Hit(used, f"predict is a generator, which has no {how}")
 
 
-def _is_predict(call, project):
+def _is_predict(call: Call, project: Project) -> bool:
     if call.last != "predict" or not isinstance(call.node.func, ast.Attribute):
         return False
     if call.value("as_iterable") is False:  # of tf.contrib.learn
@@ -197,22 +218,22 @@ def _is_predict(call, project):
     return made is not None and all(map(_is_estimator, _makers(made, project)))
 
 
-def _makers(made, project):
+def _makers(made: Call, project: Project) -> list[Call | None]:
     """The call that makes an object, or those whose result a function of the program returns."""
     function = project.definition(made.source.resolve(made.node.func, made.scope))
     if function is None or isinstance(function.node, ast.ClassDef):
         return [made]
-    values = returned(function.node)
+    values = returned(function_of(function))
     return [function.source.call(value, function.scope) for value in values] or [made]
 
 
-def _is_estimator(call):
+def _is_estimator(call: Call | None) -> bool:
     home, _, name = ((call and call.name) or "").rpartition(".")
     # The predictions of SKCompat are arrays.
     return home in _HOMES and name[:1].isupper() and name != "SKCompat"
 
 
-def _misuse(node, source):
+def _misuse(node: ast.AST, source: Source) -> str | None:
     outer = next(parents(node), None)
     if isinstance(outer, ast.Subscript) and outer.value is node:
         return "items"
@@ -225,7 +246,7 @@ def _misuse(node, source):
     return "numbers" if source.name(outer.func, source.scope_of(outer)) in _OF_NUMBERS else None
 
 
-def session_options(source, context):
+def session_options(source: Source, context: Context) -> Iterator[Hit]:
     for call in source.calls:
         if is_tf(call.name, "RunConfig") and ".learn." not in call.name:
             given = call.argument("session_config")
@@ -236,7 +257,7 @@ def session_options(source, context):
                 )
 
 
-def session_inside(source, context):
+def session_inside(source: Source, context: Context) -> Iterator[Hit]:
     project = context.project
     functions = [m.definition for m in project.model_functions if m.source is source]
     for definition in (*functions, *input_functions(source, project)):
@@ -275,11 +296,11 @@ _QUEUES = {
 }
 
 
-def queue_runners(source, context):
+def queue_runners(source: Source, context: Context) -> Iterator[Hit]:
     project = context.project
     calls = [call for call in source.calls if _public(call.name) in _QUEUES]
     on_cores = calls and (source in project.tpu_sources or _is_for_replicas(source, project))
-    inside = set()
+    inside: set[ast.AST] = set()
     if on_cores:
         reached = project.reachable(input_functions(source, project))
         inside = {d.node for d in reached} | in_input_functions(project)
@@ -296,13 +317,13 @@ def queue_runners(source, context):
             yield Hit(call.node, f"{call.name} feeds from a queue", severity)
 
 
-def _public(name):
+def _public(name: str | None) -> str | None:
     """The public name behind one of a deep file of tf.contrib; any other name as it is."""
     row = tables.contrib().find(name) if name and name.startswith("tf.contrib.") else None
     return row.name if row else name
 
 
-def _is_for_replicas(source, project):
+def _is_for_replicas(source: Source, project: Project) -> bool:
     """True if the program of a file trains or evaluates on the replicas of a strategy."""
     return any(
         keyword.arg in ("train_distribute", "eval_distribute")

@@ -1,15 +1,19 @@
 """model_fns, the specs that they make, and the classes that stand for Estimators."""
 
+from collections.abc import Iterator
+
 from estimator2strategy.tools.check.check_report import Severity
+from estimator2strategy.tools.check.checking import Context
 from estimator2strategy.tools.check.rule import Hit
-from estimator2strategy.tools.reader.estimator_programs import is_optimizer_step
+from estimator2strategy.tools.reader.estimator_programs import function_of, is_optimizer_step
+from estimator2strategy.tools.reader.own_code import scope_around
 from estimator2strategy.tools.reader.project import is_tf
-from estimator2strategy.tools.reader.source import Function
+from estimator2strategy.tools.reader.source import Call, Function, Source
 
 _KNOWN = {"features", "labels", "mode", "params", "config", "embedding_lookup", "self"}
 
 
-def model_fn_arguments(source, context):
+def model_fn_arguments(source: Source, context: Context) -> Iterator[Hit]:
     for call in source.calls:
         if not is_tf(call.name, "Estimator", "TPUEstimator") or ".learn." in call.name:
             continue
@@ -18,9 +22,11 @@ def model_fn_arguments(source, context):
         if made is not None:
             continue  # functools.partial, or a builder
         function = context.project.function(given, call.scope, source)
-        if function is None or function.node.args.kwarg or function.node.args.vararg:
+        if function is None:
             continue
-        arguments = function.node.args
+        arguments = function_of(function).args
+        if arguments.kwarg or arguments.vararg:
+            continue
         every = [a.arg for a in (*arguments.posonlyargs, *arguments.args)]
         needed = every[: len(every) - len(arguments.defaults)]
         if every[:1] in (["self"], ["cls"]):
@@ -64,7 +70,7 @@ _INSTEAD = {
 }
 
 
-def spec_arguments(source, context):
+def spec_arguments(source: Source, context: Context) -> Iterator[Hit]:
     for call in source.calls:
         if not is_tf(call.name, *_ARGUMENTS) or ".learn." in call.name:
             continue
@@ -79,7 +85,7 @@ def spec_arguments(source, context):
 _COUNTS = ("assign_add", "global_step + 1", "global_step+1", "optimize_loss", "create_train_op")
 
 
-def step_never_counts(source, context):
+def step_never_counts(source: Source, context: Context) -> Iterator[Hit]:
     project = context.project
     for model in project.model_functions:
         if model.source is not source:
@@ -97,7 +103,7 @@ def step_never_counts(source, context):
                 yield Hit(call.node, f".{call.last}() without global_step: the step stays 0")
 
 
-def _counts_nothing(call):
+def _counts_nothing(call: Call) -> bool:
     given = call.argument("global_step", 1)
     if call.is_open:
         return False
@@ -111,7 +117,7 @@ _AROUND = (
 _TRAINING = "Give training=(mode == tf.estimator.ModeKeys.TRAIN), and put "
 
 
-def update_ops(source, context):
+def update_ops(source: Source, context: Context) -> Iterator[Hit]:
     project = context.project
     for model in project.model_functions:
         if model.source is not source or not any(s.argument("train_op") for s in model.specs):
@@ -131,7 +137,7 @@ _METRICS = ("precision", "recall", "f1", "fbeta")
 _FLAGS = ("tf.flags.FLAGS.", "tf.app.flags.FLAGS.", "absl.flags.FLAGS.")
 
 
-def weights_of_one_row(source, context):
+def weights_of_one_row(source: Source, context: Context) -> Iterator[Hit]:
     del context
     for call in source.calls:
         if call.last not in _METRICS or "tf_metrics." not in (call.name or ""):
@@ -143,7 +149,7 @@ def weights_of_one_row(source, context):
             yield Hit(call.node, f"the weights of {call.last} are those of one row of the batch")
 
 
-def _is_one_number(mask):
+def _is_one_number(mask: Call) -> bool:
     """True if a sequence_mask is made of one length: of a number or a flag."""
     length = mask.argument("lengths", 0)
     if length is None:
@@ -168,13 +174,14 @@ _OWN = {
 _A_COPY = "Import TPUEstimator from tf.contrib.tpu or tf.estimator.tpu in the place of this copy."
 
 
-def overridden_method(source, context):
+def overridden_method(source: Source, context: Context) -> Iterator[Hit]:
     if "_assert_members_are_not_overridden" in source.text:
         return  # it switches the refusal off
     for node, scope in source.classes:
-        if not any(is_tf(source.name(base, scope.parent), "Estimator") for base in node.bases):
+        around = scope_around(scope)
+        if not any(is_tf(source.name(base, around), "Estimator") for base in node.bases):
             continue
-        if any(".learn." in (source.name(base, scope.parent) or "") for base in node.bases):
+        if any(".learn." in (source.name(base, around) or "") for base in node.bases):
             continue
         for item in node.body:
             if isinstance(item, Function) and item.name in _OWN:
@@ -189,7 +196,7 @@ _INSIDE = (
 _FILLS = {"make_session_run_hook", "get_init_tokens_op"}
 
 
-def parameter_servers(source, context):
+def parameter_servers(source: Source, context: Context) -> Iterator[Hit]:
     for call in source.calls:
         if call.name != "tf.train.SyncReplicasOptimizer":
             continue
@@ -212,7 +219,7 @@ def parameter_servers(source, context):
             yield Hit(call.node, message, Severity.INFO, _INSIDE)
 
 
-def _asks_for_replicas(call):
+def _asks_for_replicas(call: Call) -> bool:
     """True if a call asks for replicas, or for compiled steps."""
     given = {
         k.arg for k in call.node.keywords if getattr(k.value, "value", "?") not in (None, False)

@@ -1,12 +1,22 @@
 """Recorded graphs of a model_fn: what is refused, what no step runs, and what draws or races."""
 
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
 from estimator2strategy.engine.plan.edges import input_node
 from estimator2strategy.tools.check.check_report import Severity
 from estimator2strategy.tools.check.request import Mode
 from estimator2strategy.tools.check.rule import Hit
 
+if TYPE_CHECKING:  # rules are read without TensorFlow
+    from estimator2strategy.engine.plan.graph import NodeDef, RecordedGraph
+    from estimator2strategy.tools.check.levels.recorded_graph import Recorded
+    from estimator2strategy.tools.check.levels.subject import Subject
 
-def refused(recorded, subject):
+
+def refused(recorded: Recorded, subject: Subject) -> Iterator[Hit]:
     """Results of model_fn that Estimator's contract refuses, where no other rule is more exact."""
     # Two of these have a rule of their own: E2S604 and E2S611.
     said = str(recorded.refused or "")
@@ -15,21 +25,21 @@ def refused(recorded, subject):
         yield Hit(None, f"{recorded.mode} {where}: {said}")
 
 
-def unseeded(recorded, subject):
+def unseeded(recorded: Recorded, subject: Subject) -> Iterator[Hit]:
     """Random numbers that are others in each run."""
     for op in recorded.random_ops:
         if op.name in recorded.step_ops and not recorded.has_stream(op):
             yield Hit(op, f"{recorded.mode}: {op.type} draws other numbers in each run")
 
 
-def reference_variable(recorded, subject):
+def reference_variable(recorded: Recorded, subject: Subject) -> Iterator[Hit]:
     """Variables without a handle."""
     for op in recorded.operations:
         if op.type in ("Variable", "VariableV2", "TemporaryVariable"):
             yield Hit(op, f"{recorded.mode}: {op.name!r} is a reference variable ({op.type})")
 
 
-def dead_update(recorded, subject):
+def dead_update(recorded: Recorded, subject: Subject) -> Iterator[Hit]:
     """Moving averages that stay as they are."""
     if recorded.mode != Mode.TRAIN:
         return
@@ -39,7 +49,7 @@ def dead_update(recorded, subject):
             yield Hit(op, f"no step runs the update {op.name!r}")
 
 
-def no_gradient(recorded, subject):
+def no_gradient(recorded: Recorded, subject: Subject) -> Iterator[Hit]:
     """Variables that training cannot change."""
     if recorded.mode != Mode.TRAIN:
         return
@@ -59,7 +69,7 @@ def no_gradient(recorded, subject):
             yield Hit(variable.op, f"no gradient reaches {name!r}")
 
 
-def step_stands_still(recorded, subject):
+def step_stands_still(recorded: Recorded, subject: Subject) -> Iterator[Hit]:
     """A global step that stands still."""
     if recorded.mode != Mode.TRAIN:
         return
@@ -68,7 +78,7 @@ def step_stands_still(recorded, subject):
         yield Hit(recorded.train_op, "train_op does not change the global step")
 
 
-def checkpoint_differs(recorded, subject):
+def checkpoint_differs(recorded: Recorded, subject: Subject) -> Iterator[Hit]:
     """A checkpoint that the model does not fit."""
     if subject.checkpoint is None or recorded.on_cores != subject.model.for_tpu:
         return
@@ -97,7 +107,7 @@ _PASS_ON = frozenset(
 )
 
 
-def nan_lost_in_max(recorded, subject):
+def nan_lost_in_max(recorded: Recorded, subject: Subject) -> Iterator[Hit]:
     """Checks for NaN of a value that no longer has it."""
     nodes = recorded.nodes
     for op in recorded.operations:
@@ -111,15 +121,15 @@ def nan_lost_in_max(recorded, subject):
             yield Hit(op, f"{recorded.mode}: {op.type} of a {kind}, which loses NaN when compiled")
 
 
-def _loses_nan(nodes, node):
+def _loses_nan(nodes: RecordedGraph, node: NodeDef) -> bool:
     """True if XLA's program may take a number where `node` is given a NaN."""
     if node.op in {"Maximum", "Minimum"}:
         # The first argument's NaN stays, so max(x, 0) keeps it.
-        return nodes[input_node(node.input[1])].op != "Const"
+        return bool(nodes[input_node(node.input[1])].op != "Const")
     return node.op in {"Max", "Min"}
 
 
-def update_race(recorded, subject):
+def update_race(recorded: Recorded, subject: Subject) -> Iterator[Hit]:
     """Updates that nothing orders with a use of their variable."""
     if recorded.on_cores or recorded.mode != "train":
         return

@@ -1,11 +1,15 @@
 """Arguments that functions of Keras, NumPy, pandas and others took once, and refuse today."""
 
 import ast
+from collections.abc import Iterator
 
 from estimator2strategy.engine.names import rows
 from estimator2strategy.legacy import removed_names
+from estimator2strategy.tools.check.checking import Context
 from estimator2strategy.tools.check.rule import Hit
 from estimator2strategy.tools.reader import library_objects, unreached
+from estimator2strategy.tools.reader.project import Project
+from estimator2strategy.tools.reader.source import Source
 from estimator2strategy.tools.reader.symbol_uses import Flavour
 
 # Nothing has the place of these.
@@ -45,7 +49,7 @@ _OF_NLTK = {
 _OF_A_LIST = {"pandas.concat": "Put the tables into a list: pandas.concat([a, b])."}
 
 
-def find(source, context):
+def find(source: Source, context: Context) -> Iterator[Hit]:
     on_tf2 = context.runs_on_tensorflow2(source, Flavour.PLAIN)
     yield from _of_tables(source, context.project)
     yield from _data_of_nltk(source, context.project)
@@ -62,25 +66,25 @@ def find(source, context):
             if row and keyword.arg in row.refused:
                 message = f"{rows.read_off(name)}: {name} has no argument {keyword.arg!r}"
                 yield Hit(call.node, message, fix=_instead(name, keyword.arg))
-            value = getattr(keyword.value, "value", None)
-            if today := _VALUES.get((name, keyword.arg), {}).get(value):
+            value = getattr(keyword.value, "value", "")
+            if today := _VALUES.get((name, keyword.arg or ""), {}).get(value):
                 message = f"{rows.read_off(name)}: {name} takes no {keyword.arg}={value!r}"
                 yield Hit(call.node, message, fix=f"Today: {today!r}.")
         most = row.most if row else None
-        if most is not None and len(call.node.args) > most and not call.is_open:
+        if row and most is not None and len(call.node.args) > most and not call.is_open:
             message = f"{rows.read_off(name)}: {name} takes {_counted(most)} by position"
             is_list = name in _OF_A_LIST and not isinstance(call.node.args[1], ast.Constant)
             fix = _OF_A_LIST[name] if is_list else _by_name(row, call.node.args[most:])
             yield Hit(call.node, message, fix=fix)
 
 
-def _of_tables(source, project):
+def _of_tables(source: Source, project: Project) -> Iterator[Hit]:
     """Arguments of methods of tables, where the class of the object is not known."""
     if "pandas" not in source.modules:
         return
     for call in source.calls:
-        method = getattr(call.node.func, "attr", None)
-        gone = _OF_TABLES.get(method, ()) if call.name is None else ()
+        method = getattr(call.node.func, "attr", "")
+        gone = _OF_TABLES.get(method, set()) if call.name is None else set()
         for keyword in call.node.keywords:
             if keyword.arg not in gone or library_objects.method(call, project):
                 continue
@@ -89,10 +93,10 @@ def _of_tables(source, project):
                 yield Hit(call.node, message, fix=_instead(f"pandas.{method}", keyword.arg))
 
 
-def _data_of_nltk(source, project):
+def _data_of_nltk(source: Source, project: Project) -> Iterator[Hit]:
     """Data that is loaded under another name than today's NLTK reads."""
     for call in source.calls:
-        data = call.value("info_or_id", 0) if call.name == "nltk.download" else None
+        data = call.value("info_or_id", 0) if call.name == "nltk.download" else ""
         today = _OF_NLTK.get(data)
         if today and not any(today in other.text for other in project.sources):
             message = f"NLTK reads {today!r} since 3.9, not {data!r}"

@@ -8,6 +8,7 @@ from estimator2strategy.engine.names import name_table as facade
 from estimator2strategy.engine.names import rows
 from estimator2strategy.legacy import removed_names
 from estimator2strategy.tools.check.check_report import Severity
+from estimator2strategy.tools.check.checking import Context
 from estimator2strategy.tools.check.rule import Hit
 from estimator2strategy.tools.reader import library_objects, unreached
 from estimator2strategy.tools.reader.own_code import stored
@@ -86,7 +87,7 @@ _ENVIRONMENTS = {
 _WITHOUT_ARGUMENTS = {"tostring"}
 
 
-def find(source, context):
+def find(source: Source, context: Context) -> Iterator[Hit]:
     on_tf2 = context.runs_on_tensorflow2(source, Flavour.PLAIN)
     is_served = not on_tf2 or "estimator2strategy" in source.modules
     seen = set()

@@ -1,17 +1,19 @@
 """Libraries that were written for Estimators."""
 
 import ast
+from collections.abc import Iterator
 
 from estimator2strategy.engine.libraries import served, table
 from estimator2strategy.tools.check.check_report import Severity
+from estimator2strategy.tools.check.checking import Context
 from estimator2strategy.tools.check.pinned_releases import admits, pinned
 from estimator2strategy.tools.check.rule import Hit
 from estimator2strategy.tools.reader import unreached
-from estimator2strategy.tools.reader.source import parents
+from estimator2strategy.tools.reader.source import Source, parents
 from estimator2strategy.tools.reader.symbol_uses import imported_and_used
 
 
-def served_library(source, context):
+def served_library(source: Source, context: Context) -> Iterator[Hit]:
     on_tf2 = context.runs_on_tensorflow2(source) and "estimator2strategy" not in source.modules
     seen = set()
     for target, _ in source.imports:
@@ -91,7 +93,7 @@ _RUNS_BESIDE = {
 }
 
 
-def dead_library(source, context):
+def dead_library(source: Source, context: Context) -> Iterator[Hit]:
     seen = set()
     for target, _ in source.imports:
         top = target.module.partition(".")[0]
@@ -112,7 +114,7 @@ def dead_library(source, context):
         yield Hit(target.node, f"{top}: {fate}", severity=severity, fix=remedy)
 
 
-def dropped_by_library(source, context):
+def dropped_by_library(source: Source, context: Context) -> Iterator[Hit]:
     if context.runs_on_tensorflow2(source) and "estimator2strategy" not in source.modules:
         return  # an older release needs Estimators
     seen = set()

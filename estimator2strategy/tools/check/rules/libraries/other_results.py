@@ -2,11 +2,16 @@
 
 import ast
 import dataclasses
+from collections.abc import Iterator
 
 from estimator2strategy.engine.names import rows
+from estimator2strategy.tools.check.checking import Context
 from estimator2strategy.tools.check.rule import Hit
 from estimator2strategy.tools.reader import library_objects, unreached
 from estimator2strategy.tools.reader.estimator_programs import length_of, own_nodes
+from estimator2strategy.tools.reader.own_code import scope_around
+from estimator2strategy.tools.reader.project import Project
+from estimator2strategy.tools.reader.source import Call, LexicalScope, Source, parents
 
 _ENV = "gym.Env"
 
@@ -36,11 +41,12 @@ _CHANGED = {
 _LASTS = {name.rpartition(".")[2] for name in _CHANGED}
 
 
-def find(source, context):
+def find(source: Source, context: Context) -> Iterator[Hit]:
     for call in source.calls:
         if call.last not in _LASTS:
             continue
-        name = call.name if call.name in _CHANGED else _of_environment(call, context.project)
+        known = call.name if call.name in _CHANGED else _of_environment(call, context.project)
+        name = known or ""
         results = _CHANGED.get(name)
         if results is None or _taken(call.node, source) != results.before:
             continue
@@ -51,7 +57,7 @@ def find(source, context):
             yield Hit(call.node, message, fix=f"Today: {results.today}.")
 
 
-def _of_environment(call, project):
+def _of_environment(call: Call, project: Project) -> str | None:
     """The name of a call of an environment's method; None if the object may be another."""
     base, source = getattr(call.node.func, "value", None), call.source
     if base is None or "gym" not in source.modules:
@@ -62,20 +68,23 @@ def _of_environment(call, project):
     return f"{_ENV}().{call.last}" if of == _ENV else None
 
 
-def _is_wrapped(base, scope, source):
+def _is_wrapped(base: ast.expr, scope: LexicalScope, source: Source) -> bool:
     """True for `self.env` in a class that is a wrapper of gym's."""
     if not (isinstance(base, ast.Attribute) and base.attr == "env"):
         return False
-    outer = next((each for each in scope.ancestors() if each.is_class), None)
-    if outer is None or getattr(base.value, "id", None) != "self":
+    inner = next((each for each in scope.ancestors() if each.is_class), None)
+    of = inner.node if inner is not None else None
+    if inner is None or not isinstance(of, ast.ClassDef):
         return False
-    bases = [source.name(each, outer.parent) or "" for each in outer.node.bases]
+    if getattr(base.value, "id", None) != "self":
+        return False
+    bases = [source.name(each, scope_around(inner)) or "" for each in of.bases]
     return any(each.startswith("gym.") and each.endswith("Wrapper") for each in bases)
 
 
-def _is_named(base, call, project):
+def _is_named(base: ast.expr, call: Call, project: Project) -> bool:
     """True for a parameter `env`, or an attribute, in a program without environments of its own."""
-    last = getattr(base, "attr", None) or getattr(base, "id", None)
+    last = getattr(base, "attr", getattr(base, "id", ""))
     where = call.scope.find(last) if isinstance(base, ast.Name) else None
     if last != "env" or (where is not None and any(where.bindings[last])):
         return False
@@ -83,13 +92,13 @@ def _is_named(base, call, project):
         function.name == call.last
         for other in project.sources
         for function, scope in other.functions
-        if scope.parent.is_class
+        if scope_around(scope).is_class
     )
 
 
-def _taken(call, source):
+def _taken(call: ast.Call, source: Source) -> int:
     """How many values the program takes from a call; 0 if it is not known."""
-    assign = call.parent
+    assign = next(parents(call), None)
     if not isinstance(assign, ast.Assign) or assign.value is not call or len(assign.targets) > 1:
         return 0
     (target,) = assign.targets
@@ -98,14 +107,14 @@ def _taken(call, source):
     return 0 if _is_taken_apart(target, source) else 1
 
 
-def _is_taken_apart(target, source):
+def _is_taken_apart(target: ast.Name | ast.Attribute, source: Source) -> bool:
     """True if the program asks what a value is, takes items of it, or unpacks it."""
     scope = source.scope_of(target)
     same = ast.unparse(target)
     for node in own_nodes(scope.function or source.tree):
         if not isinstance(node, (ast.Name, ast.Attribute)) or ast.unparse(node) != same:
             continue
-        outer = node.parent
+        outer = next(parents(node), None)
         if isinstance(outer, ast.Subscript) and outer.value is node:
             return True
         if isinstance(outer, ast.Call) and getattr(outer.func, "id", "") in ("isinstance", "type"):

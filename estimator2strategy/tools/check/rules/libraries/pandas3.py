@@ -6,6 +6,7 @@ import ast
 from collections.abc import Iterator, Sequence
 
 from estimator2strategy.tools.check.check_report import Severity
+from estimator2strategy.tools.check.checking import Context
 from estimator2strategy.tools.check.rule import Hit
 from estimator2strategy.tools.reader import library_objects, unreached
 from estimator2strategy.tools.reader.project import Project
@@ -14,7 +15,7 @@ from estimator2strategy.tools.reader.source import LexicalScope, Source, walk
 _INDEXERS = {"at", "iat", "iloc", "loc"}
 
 
-def chained_assignment(source, context):
+def chained_assignment(source: Source, context: Context) -> Iterator[Hit]:
     """Changes of a column that pandas 3 makes in a copy of it."""
     if "pandas" not in source.modules:
         return
@@ -30,7 +31,7 @@ def chained_assignment(source, context):
                 yield Hit(call.node, _message(column))
 
 
-def _column(node, source, project):
+def _column(node: ast.expr, source: Source, project: Project) -> ast.Subscript | None:
     """The `table['a']` that a statement changes; None if it is no column of a table."""
     if isinstance(node, ast.Attribute) and node.attr in _INDEXERS:
         node = node.value
@@ -40,7 +41,7 @@ def _column(node, source, project):
     return node if of == "pandas.Series" else None
 
 
-def _message(column):
+def _message(column: ast.expr) -> str:
     return f"pandas 3: this changes a copy, and {ast.unparse(column)} stays as it was"
 
 
@@ -55,7 +56,7 @@ _SAME_NAMES = {
 }  # fmt: skip
 
 
-def label_for_position(source, context):
+def label_for_position(source: Source, context: Context) -> Iterator[Hit]:
     """Items of a table's row by their place, which pandas 3 takes for labels."""
     if "pandas" not in source.modules or _names_columns(source):
         return
@@ -66,8 +67,8 @@ def label_for_position(source, context):
             isinstance(node, ast.arg) and node.arg == row for node in inner
         ):
             continue  # it is something else, too
-        for node in inner:
-            place = _place(node) if isinstance(node, ast.Subscript) else None
+        for node in (each for each in inner if isinstance(each, ast.Subscript)):
+            place = _place(node)
             if place is None or node.value not in names or unreached.is_tried(node, ["KeyError"]):
                 continue
             message = f"pandas 3: {row}[{place}] is the item of the label {place}"

@@ -1,14 +1,18 @@
 """Dicts that NumPy saved as an array, which it loads only if it is told so."""
 
 import ast
+from collections.abc import Iterator
+from typing import TypeGuard
 
+from estimator2strategy.tools.check.checking import Context
 from estimator2strategy.tools.check.rule import Hit
 from estimator2strategy.tools.reader import unreached
+from estimator2strategy.tools.reader.source import Call, LexicalScope, Source, parents
 
 _OF_DICTS = {"get", "items", "iteritems", "iterkeys", "itervalues", "keys", "values"}
 
 
-def find(source, context):
+def find(source: Source, context: Context) -> Iterator[Hit]:
     del context
     for call in source.calls:
         if call.last != "item" or call.node.args or not isinstance(call.node.func, ast.Attribute):
@@ -24,30 +28,31 @@ def find(source, context):
             yield Hit(load.node, "numpy.load refuses the pickled dict of this file")
 
 
-def _load(array, scope, source):
+def _load(array: ast.expr, scope: LexicalScope, source: Source) -> Call | None:
     """The call that read an array, or the archive that it is an item of; None if not known."""
     archive = array.value if isinstance(array, ast.Subscript) else array
     if not _is_of_self(archive):
         return source.call(archive, scope)
-    (value, where), *more = _given(archive.attr, source) or [(None, None)]
-    return None if more else source.call(value, where)
+    given = _given(archive.attr, source)
+    return source.call(*given[0]) if len(given) == 1 else None
 
 
-def _given(attribute, source):
+def _given(attribute: str, source: Source) -> list[tuple[ast.expr | None, LexicalScope]]:
     """All that a file assigns to attributes of this name; each with its scope."""
     stores = [(s, where) for s, where in source.stores if s.attr == attribute]
-    return [(getattr(store.parent, "value", None), where) for store, where in stores]
+    return [(getattr(next(parents(store)), "value", None), where) for store, where in stores]
 
 
-def _is_of_self(node):
+def _is_of_self(node: ast.AST | None) -> TypeGuard[ast.Attribute]:
     return isinstance(node, ast.Attribute) and getattr(node.value, "id", None) == "self"
 
 
-def _is_dict(item, scope, source):
+def _is_dict(item: ast.Call, scope: LexicalScope, source: Source) -> bool:
     """True if the program takes what `.item()` returned for a dict."""
     if _used_as_dict(item):
         return True
-    target = item.parent.targets[0] if isinstance(item.parent, ast.Assign) else None
+    outer = next(parents(item))
+    target = outer.targets[0] if isinstance(outer, ast.Assign) else None
     if _is_of_self(target):
         held = (n for n in source.all_of(ast.Attribute) if n.attr == target.attr)
         return len(_given(target.attr, source)) == 1 and any(map(_used_as_dict, held))
@@ -58,12 +63,12 @@ def _is_dict(item, scope, source):
     )
 
 
-def _used_as_dict(node):
-    parent = node.parent
+def _used_as_dict(node: ast.AST) -> bool:
+    parent = next(parents(node), None)
     if isinstance(parent, ast.Subscript) and parent.value is node:
         # No number has items, and a text has none by a constant of a class: `data[Fields.HITS]`.
         is_text = isinstance(getattr(parent.slice, "value", None), str)
-        return is_text or getattr(parent.slice, "attr", "").isupper()
+        return is_text or str(getattr(parent.slice, "attr", "")).isupper()
     if isinstance(parent, ast.keyword):
         return parent.arg is None
     return isinstance(parent, ast.Attribute) and parent.attr in _OF_DICTS

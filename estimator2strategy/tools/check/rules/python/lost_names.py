@@ -2,13 +2,16 @@
 
 import ast
 import re
+from collections.abc import Iterator
 
 from estimator2strategy.engine.names import rows
 from estimator2strategy.tools.check.check_report import Severity
+from estimator2strategy.tools.check.checking import Context
 from estimator2strategy.tools.check.rule import Hit
 from estimator2strategy.tools.reader import unreached
 from estimator2strategy.tools.reader.own_code import stored
-from estimator2strategy.tools.reader.source import kept, parents
+from estimator2strategy.tools.reader.project import Project
+from estimator2strategy.tools.reader.source import Source, kept, parents
 from estimator2strategy.tools.reader.symbol_uses import imported_and_used
 
 BUILTINS = {
@@ -47,7 +50,7 @@ _FOR_PYTHON_2 = re.compile(r"(^|[/_])py(thon)?_?2[^/]*\.py$")
 _METHODS = {"iteritems": "items", "itervalues": "values", "iterkeys": "keys", "has_key": "in"}
 
 
-def python2_names(source, context):
+def python2_names(source: Source, context: Context) -> Iterator[Hit]:
     if _FOR_PYTHON_2.search(source.shown):
         return
     for node, scope in source.chains:
@@ -115,7 +118,7 @@ _FIELD_TYPES = "_field_types"
 _UNICODE = "Delete this line, and `reload(sys)` before it: text is Unicode in Python 3."
 
 
-def dropped_by_python(source, context):
+def dropped_by_python(source: Source, context: Context) -> Iterator[Hit]:
     seen = set()
     for node, name in imported_and_used(source):
         row = rows.find(name) if rows.library_of(name) == rows.PYTHON else None
@@ -136,14 +139,14 @@ def dropped_by_python(source, context):
     yield from _field_types(source, context.project)
 
 
-def _is_given_back(name):
+def _is_given_back(name: str) -> bool:
     """True if legacy modules get this name from this package."""
     from estimator2strategy.legacy import removed_names
 
-    return removed_names.todays(name)
+    return bool(removed_names.todays(name))
 
 
-def _field_types(source, project):
+def _field_types(source: Source, project: Project) -> Iterator[Hit]:
     """`Row._field_types` of a typing.NamedTuple; no other class of Python's had it."""
     if _FIELD_TYPES in stored(project):
         return
@@ -153,21 +156,22 @@ def _field_types(source, project):
             yield Hit(node, gone, fix="Today: __annotations__.")
 
 
-def _is_own(module, project):
+def _is_own(module: str, project: Project) -> bool:
     """True if the program may have a module of this name somewhere."""
     if "." in module:
         return False
     return bool(project.named(module))
 
 
-def refused_version(source, context):
+def refused_version(source: Source, context: Context) -> Iterator[Hit]:
     """Checks of TensorFlow's version by which a program ends itself."""
     if "version" not in source.text.lower():
         return
     on_tf2 = context.runs_on_tensorflow2(source)
-    for node in source.all_of(ast.Assert, ast.If):
-        refused = not isinstance(node, ast.Assert)
-        if refused and not isinstance(node.body[0], ast.Raise):
+    checks: list[ast.Assert | ast.If] = source.all_of(ast.Assert, ast.If)
+    for node in checks:
+        refused = isinstance(node, ast.If)
+        if isinstance(node, ast.If) and not isinstance(node.body[0], ast.Raise):
             continue
         if unreached.answer(source, node.test, on_tf2) is not refused:
             continue

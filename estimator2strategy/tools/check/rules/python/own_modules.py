@@ -6,7 +6,9 @@ import dataclasses
 import os
 import re
 import sys
+from collections.abc import Iterator
 
+from estimator2strategy.tools.check.checking import Context
 from estimator2strategy.tools.check.rule import Hit
 from estimator2strategy.tools.check.rules.python.lost_names import unguarded
 from estimator2strategy.tools.reader import unreached
@@ -19,9 +21,9 @@ from estimator2strategy.tools.reader.own_code import (
     stored,
     words,
 )
-from estimator2strategy.tools.reader.project import Definition
+from estimator2strategy.tools.reader.project import Definition, Project
 from estimator2strategy.tools.reader.python_files import read_source
-from estimator2strategy.tools.reader.source import Import, kept, walk
+from estimator2strategy.tools.reader.source import Import, LexicalScope, Source, kept, walk
 
 # The ends of names that a build may make.
 _BUILT = ("_pb2", "_pb2_grpc", "version", "_ext", "_op", "_ops", "_cuda")
@@ -29,7 +31,7 @@ _BUILT = ("_pb2", "_pb2_grpc", "version", "_ext", "_op", "_ops", "_cuda")
 _CLIMB = 3
 
 
-def missing_module(source, context):
+def missing_module(source: Source, context: Context) -> Iterator[Hit]:
     seen = set()
     for target, _ in source.imports:
         parts = target.module.split(".")
@@ -40,27 +42,28 @@ def missing_module(source, context):
         found = source.follow(source, dataclasses.replace(target, name=None))
         if found is not None and found.startswith("@"):
             continue
-        missing = _missing(parts, source, context.project)
+        folder = _folder(parts[0], source, context.project)
+        missing = None if folder is None else _missing(parts, folder)
         if missing is None or missing in seen or _is_elsewhere(parts, context.project):
             continue
-        if is_built(missing[1], _folder(parts[0], source, context.project), context.project):
+        if folder is None or is_built(missing[1], folder, context.project):
             continue
         seen |= {target.module, missing}
         yield Hit(target.node, f"the folder {missing[0]} has no module {missing[1]}")
 
 
-def may_be_built(module):
+def may_be_built(module: str) -> bool:
     """True for names of the kind that a build gives to modules: `_C`, `example_pb2`."""
     return module.startswith("_") or module.endswith(_BUILT)
 
 
-def is_built(module, folder, project):
+def is_built(module: str, folder: str, project: Project) -> bool:
     """True if a setup.py of the program names such a module: `Extension("utils.cython_bbox")`."""
     named = re.compile(rf"[\"'.]{re.escape(module)}[\"']")
     return any(named.search(text) for text in _setups(folder, project))
 
 
-def _setups(folder, project):
+def _setups(folder: str, project: Project) -> Iterator[str]:
     """The text of each setup.py of the program, and of those above a folder, if of Python 2."""
     for other in project.sources:
         if os.path.basename(other.path) == "setup.py":
@@ -75,11 +78,8 @@ def _setups(folder, project):
             return
 
 
-def _missing(parts, source, project):
+def _missing(parts: list[str], folder: str) -> tuple[str, str] | None:
     """(folder, the module that it lacks), if the first folder is one that imports read."""
-    folder = _folder(parts[0], source, project)
-    if folder is None:
-        return None
     shown = parts[0]
     for part in parts[1:]:
         entries = os.listdir(folder)
@@ -92,7 +92,7 @@ def _missing(parts, source, project):
     return None
 
 
-def _folder(top, source, project):
+def _folder(top: str, source: Source, project: Project) -> str | None:
     """The nearest folder of this name around a file out of which another import of it reads."""
     around = os.path.dirname(source.path)
     while True:
@@ -110,7 +110,7 @@ def _folder(top, source, project):
 
 
 @kept
-def _is_read(project, top, folder):
+def _is_read(project: Project, top: str, folder: str) -> bool:
     """True if an import of the program that begins with this folder's name finds a file in it."""
     for other in project.sources:
         for target, _ in other.imports:
@@ -123,14 +123,14 @@ def _is_read(project, top, folder):
     return False
 
 
-def _is_elsewhere(parts, project):
+def _is_elsewhere(parts: list[str], project: Project) -> bool:
     """True if the program has such a file below another folder, and may be started from there."""
     return bool(project.named(*parts))
 
 
-def missing_from_module(source, context):
+def missing_from_module(source: Source, context: Context) -> Iterator[Hit]:
     for target, _ in source.imports:
-        if target.name in (None, "*") or unreached.is_expendable(target.node):
+        if target.name is None or target.name == "*" or unreached.is_expendable(target.node):
             continue
         modules = modules_of(source, target, context.project)
         if not modules or modules[0] is source or _may_be_file(modules[0], target.name, context):
@@ -142,18 +142,18 @@ def missing_from_module(source, context):
             yield Hit(target.node, message)
 
 
-def _is_in_a_folder(target, project):
+def _is_in_a_folder(target: Import, project: Project) -> bool:
     """True if a folder, which need be no package, has the name of the module, and such a file."""
-    return bool(project.named(*target.module.split("."), target.name))
+    return bool(project.named(*f"{target.module}.{target.name}".split(".")))
 
 
-def _named(module):
+def _named(module: Source) -> str:
     """The name of a file, and of a package's `__init__.py` the folder too."""
     folder, file = os.path.split(module.path)
     return f"{os.path.basename(folder)}/{file}" if file == "__init__.py" else file
 
 
-def _may_be_file(module, name, context):
+def _may_be_file(module: Source, name: str, context: Context) -> bool:
     """True if a name may be a module beside a package's file that is built or generated later."""
     folder, file = os.path.split(module.path)
     if file != "__init__.py" or name != name.lower():
@@ -163,7 +163,7 @@ def _may_be_file(module, name, context):
     return may_be_built(name) or is_built(name, folder, context.project)
 
 
-def _may_have(module, name, context):
+def _may_have(module: Source, name: str, context: Context) -> bool:
     if name in module.scope.bindings:
         return True  # most are, and that is quickly known
     has = names(module, context.project)
@@ -175,15 +175,19 @@ _DECORATORS = {"property", "setter", "staticmethod", "classmethod", "abstractmet
 _BINDERS = {"setattr", "__dict__", "exec", "eval", "vars", "globals", "__setattr__", "update"}
 
 
-def missing_attribute(source, context):
+# Class -> the names that its objects have; None if they may have others.
+_Known = dict[ast.ClassDef, set[str] | None]
+
+
+def missing_attribute(source: Source, context: Context) -> Iterator[Hit]:
     project = context.project
-    known: dict[ast.ClassDef, set[str] | None] = {}
+    known: _Known = {}
     seen = set()
     for node, scope in source.chains:
         if not isinstance(node, ast.Attribute):
             continue
         first, base = _first(node)
-        if base.id == "self":
+        if isinstance(base, ast.Name) and base.id == "self":
             message = _missing_of_object(first, scope, source, project, known)
         else:
             message = _missing_of_module(node, scope, source, project)
@@ -194,16 +198,19 @@ def missing_attribute(source, context):
             yield Hit(node, message)
 
 
-def _first(node):
+def _first(node: ast.Attribute) -> tuple[ast.Attribute, ast.expr]:
     """The innermost attribute of a dotted name, and the name that it is of."""
     while isinstance(node.value, ast.Attribute):
         node = node.value
     return node, node.value
 
 
-def _missing_of_object(node, scope, source, project, known):
+def _missing_of_object(
+    node: ast.Attribute, scope: LexicalScope, source: Source, project: Project, known: _Known
+) -> str | None:
     where = scope.find("self")
-    if where is None or where.parent is None or not where.parent.is_class:
+    of = where.parent.node if where is not None and where.parent is not None else None
+    if where is None or not isinstance(of, ast.ClassDef):
         return None
     function = where.node
     if not isinstance(function, ast.FunctionDef) or len(where.bindings["self"]) != 1:
@@ -211,7 +218,6 @@ def _missing_of_object(node, scope, source, project, known):
     first = (*function.args.posonlyargs, *function.args.args)[:1]
     if [a.arg for a in first] != ["self"] or function.decorator_list:
         return None
-    of = where.parent.node
     if of not in known:
         known[of] = _attributes(Definition(of, source), project)
     has = known[of]
@@ -220,7 +226,7 @@ def _missing_of_object(node, scope, source, project, known):
     return f"nothing gives {of.name} the attribute {node.attr}"
 
 
-def _attributes(of, project):
+def _attributes(of: Definition, project: Project) -> set[str] | None:
     """The names that objects of a class have by it and its kin; None if others may be made."""
     every = lineage(project, of)
     if every is None or not is_plain(project, of):
@@ -239,21 +245,23 @@ def _attributes(of, project):
     return found
 
 
-def _decorators(value):
+def _decorators(value: object) -> set[str | None]:
     """The last words of a method's decorators, which may give its object anything."""
     return {
         getattr(d, "attr", getattr(d, "id", None)) for d in getattr(value, "decorator_list", ())
     }
 
 
-def _is_asked(node, function):
+def _is_asked(node: ast.Attribute, function: ast.FunctionDef) -> bool:
     """True if the function asks whether there is such an attribute."""
     return any(
         isinstance(other, ast.Constant) and other.value == node.attr for other in walk(function)
     )
 
 
-def _missing_of_module(node, scope, source, project):
+def _missing_of_module(
+    node: ast.Attribute, scope: LexicalScope, source: Source, project: Project
+) -> str | None:
     """The same for `module.name`, where the module is a file of the program."""
     chain = [node]
     while isinstance(chain[-1].value, ast.Attribute):
@@ -286,7 +294,7 @@ def _missing_of_module(node, scope, source, project):
 
 
 @kept
-def _is_written(project, name):
+def _is_written(project: Project, name: str) -> bool:
     """True if a text of the program gives the name a value.
 
     It may write a module of settings, or set what a module has in a file that cannot be parsed.
@@ -295,7 +303,7 @@ def _is_written(project, name):
     return any(given.search(t) for t in (*(s.text for s in project.sources), *project.unread))
 
 
-def _is_meant(path, source, imports):
+def _is_meant(path: str, source: Source, imports: list[Import] | None) -> bool:
     """True if no other module than the file at `path` can be meant by what `source` imports.
 
     In a package `import io` is Python's own, and what is `from` a folder may be a library's.
@@ -315,14 +323,15 @@ def _is_meant(path, source, imports):
     return plain and beside and stem not in sys.stdlib_module_names
 
 
-def _imports(name, scope):
+def _imports(name: ast.expr, scope: LexicalScope) -> list[Import] | None:
     """The imports that bind a name; None if anything else does."""
-    where = scope.find(name.id)
-    bound = where.bindings[name.id] if where is not None else ()
+    if not isinstance(name, ast.Name) or (where := scope.find(name.id)) is None:
+        return None
+    bound = where.bindings[name.id]
     return bound if bound and all(isinstance(each, Import) for each in bound) else None
 
 
-def _package(path):
+def _package(path: str) -> str:
     """The outermost folder around a file that is a package, as all below it are; "" without one."""
     package, folder = "", os.path.dirname(path)
     while os.path.isfile(os.path.join(folder, "__init__.py")):
@@ -330,7 +339,7 @@ def _package(path):
     return package
 
 
-def _has_namesake(path, name, project):
+def _has_namesake(path: str, name: str, project: Project) -> bool:
     """True if another file of the same name may be meant, which has the name or may have it."""
     folder, file = os.path.split(path)
     if file == "__init__.py":

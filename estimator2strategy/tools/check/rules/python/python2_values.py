@@ -3,6 +3,7 @@
 import ast
 from collections.abc import Iterator
 
+from estimator2strategy.tools.check.checking import Context
 from estimator2strategy.tools.check.rule import Hit
 from estimator2strategy.tools.check.rules.python.lost_names import unguarded
 from estimator2strategy.tools.reader.source import (
@@ -58,7 +59,7 @@ for _table, _views in ((_TAKE_NO_VIEWS, False), (_TAKE_NO_ITERATORS, True)):
 _SHRINK = {"clear", "pop", "popitem"}
 
 
-def python2_lists(source, context):
+def python2_lists(source: Source, context: Context) -> Iterator[Hit]:
     for node, kinds, use in (*_expressions(source), *_calls(source), *_loops(source)):
         made = _made_by(node, source, kinds)
         if made is not None and unguarded(node):
@@ -247,7 +248,7 @@ _WHOLE: dict[str, tuple[int, str] | None] = {
 _KEPT = (ast.Add, ast.Sub, ast.Mult)
 
 
-def python2_division(source, context):
+def python2_division(source: Source, context: Context) -> Iterator[Hit]:
     for node, where in (*_arguments(source), *_operands(source)):
         if not hasattr(node, "parent") or not unguarded(node):
             continue

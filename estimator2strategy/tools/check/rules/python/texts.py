@@ -3,40 +3,44 @@
 import ast
 import re
 import string
+from collections.abc import Iterator
 
+from estimator2strategy.tools.check.checking import Context
 from estimator2strategy.tools.check.rule import Hit
 from estimator2strategy.tools.check.rules.python.lost_names import unguarded
 from estimator2strategy.tools.reader.estimator_programs import length_of
-from estimator2strategy.tools.reader.source import parents, walk
+from estimator2strategy.tools.reader.source import Call, LexicalScope, Source, parents, walk
 
 _CONVERSIONS = "diouxXeEfFgGcrsa"
 _ONE_VALUE = {"builtins.float", "builtins.int", "builtins.len", "builtins.str"}
 
 
-def format_values(source, context):
+def format_values(source: Source, context: Context) -> Iterator[Hit]:
     for node in source.all_of(ast.BinOp):
-        if isinstance(node.op, ast.Mod) and _is_text(node.left) and unguarded(node):
-            takes, given = _conversions(node.left.value), _values(node.right, source)
+        text = _text(node.left) if isinstance(node.op, ast.Mod) else None
+        if text is not None and unguarded(node):
+            takes, given = _conversions(text), _values(node.right, source)
             if takes is not None and given is not None and takes != given:
                 yield Hit(node, f"this format takes {_count(takes)} and gets {given}")
     for call in source.calls:
-        text = getattr(call.node.func, "value", None)
-        if call.last != "format" or not _is_text(text) or call.is_open or not unguarded(call.node):
+        text = _text(getattr(call.node.func, "value", None)) if call.last == "format" else None
+        if text is None or call.is_open or not unguarded(call.node):
             continue
-        takes, given = _fields(text.value), len(call.node.args)
+        takes, given = _fields(text), len(call.node.args)
         if takes is not None and takes > given:
             yield Hit(call.node, f"this format takes {_count(takes)} and gets {given}")
 
 
-def _is_text(node):
-    return isinstance(node, ast.Constant) and isinstance(node.value, str)
+def _text(node: ast.AST | None) -> str | None:
+    value = node.value if isinstance(node, ast.Constant) else None
+    return value if isinstance(value, str) else None
 
 
-def _count(number):
+def _count(number: int) -> str:
     return f"{number} value{'s' * (number != 1)}"
 
 
-def _conversions(text):
+def _conversions(text: str) -> int | None:
     """The number of values that `text % values` takes; None if they have names, or it is odd."""
     takes, parts = 0, iter(text)
     for letter in parts:
@@ -53,19 +57,19 @@ def _conversions(text):
     return takes
 
 
-def _values(node, source):
+def _values(node: ast.expr, source: Source) -> int | None:
     """The number of values that stand behind a `%`; None if it is not known."""
     if isinstance(node, ast.Tuple):
         return length_of(node)
     if isinstance(node, ast.Call):
-        return 1 if source.call(node, source.scope_of(node)).name in _ONE_VALUE else None
+        return 1 if Call(node, source.scope_of(node), source).name in _ONE_VALUE else None
     is_one = isinstance(node, ast.JoinedStr) or (
         isinstance(node, ast.Constant) and not isinstance(node.value, tuple)
     )
     return 1 if is_one else None
 
 
-def _fields(text):
+def _fields(text: str) -> int | None:
     """The number of values by position that `text.format(...)` takes; None if it is odd."""
     try:
         names = [name for _, name, _, _ in string.Formatter().parse(text) if name is not None]
@@ -96,7 +100,7 @@ _PICKLES = {
 _CSV = {"csv.reader", "csv.DictReader", "csv.writer", "csv.DictWriter"}
 
 
-def text_as_bytes(source, context):
+def text_as_bytes(source: Source, context: Context) -> Iterator[Hit]:
     for call in source.calls:
         known = call.last == "write" or call.name in _CSV or call.name in _PICKLES
         if not known or not unguarded(call.node):
@@ -120,12 +124,12 @@ def text_as_bytes(source, context):
                 yield Hit(call.node, message, fix=f'Open it with "{_way(opened)}b".')
 
 
-def _way(opened):
+def _way(opened: Call) -> str:
     """The mode of a file, without what says that it is one of text or of bytes."""
     return re.sub("[btU]", "", _mode(opened, 1, "r"))
 
 
-def _opened(node, scope, source):
+def _opened(node: ast.expr | None, scope: LexicalScope, source: Source) -> Call | None:
     """The call that opens the file which a name or an expression is, for certain; else None."""
     if isinstance(node, ast.Call):
         return source.call(node, scope)
@@ -134,15 +138,15 @@ def _opened(node, scope, source):
     found = source.assigned(node, scope)
     if found is not None:
         return source.call(found[0], scope)
-    for outer in parents(node):
-        for item in outer.items if isinstance(outer, ast.With) else ():
+    for outer in (each for each in parents(node) if isinstance(each, ast.With)):
+        for item in outer.items:
             if getattr(item.optional_vars, "id", None) == node.id:
                 other = _is_bound_in(outer.body, node.id)
                 return None if other else source.call(item.context_expr, scope)
     return None
 
 
-def _is_bound_in(body, name):
+def _is_bound_in(body: list[ast.stmt], name: str) -> bool:
     """True if statements give a name another value."""
     return any(
         isinstance(node, ast.Name) and node.id == name and not isinstance(node.ctx, ast.Load)
@@ -151,22 +155,22 @@ def _is_bound_in(body, name):
     )
 
 
-def _is_of_bytes(opened, position, default):
+def _is_of_bytes(opened: Call, position: int, default: str) -> bool:
     return "b" in _mode(opened, position, default)
 
 
-def _is_of_text(opened, position, default):
+def _is_of_text(opened: Call, position: int, default: str) -> bool:
     return "b" not in (_mode(opened, position, default) or "b")
 
 
-def _mode(opened, position, default):
+def _mode(opened: Call, position: int, default: str) -> str:
     """The mode that a file is opened with; empty if it is not known."""
     mode = opened.argument("mode", position)
     value = default if mode is None else getattr(mode, "value", None)
     return value if isinstance(value, str) and not opened.is_open else ""
 
 
-def _is_for_text(node):
+def _is_for_text(node: ast.expr) -> bool:
     """True for a string, for strings put together, and for what is joined or formatted."""
     if isinstance(node, ast.Constant):
         return isinstance(node.value, str)
@@ -199,7 +203,7 @@ _FOLDERS = {
 _ASKS = re.compile(r"os\.name|platform|windows|win32", re.IGNORECASE)
 
 
-def windows_path(source, context):
+def windows_path(source: Source, context: Context) -> Iterator[Hit]:
     del context
     for value, where, scope in (*_given(source), *_added(source)):
         path = source.constant(value, scope)
@@ -207,7 +211,7 @@ def windows_path(source, context):
             yield Hit(value, f"{path!r} is one name, not a path, where this is not Windows")
 
 
-def _given(source):
+def _given(source: Source) -> Iterator[tuple[ast.expr, ast.AST, LexicalScope]]:
     """The arguments that are paths, each with its call and scope."""
     for call in source.calls:
         name = call.name or ""
@@ -220,7 +224,7 @@ def _given(source):
             yield from ((value, call.node, call.scope) for value in call.node.args)
 
 
-def _added(source):
+def _added(source: Source) -> Iterator[tuple[ast.expr, ast.AST, LexicalScope]]:
     """Strings that are added to a folder: `os.getcwd() + "\\\\data"`."""
     for node in source.all_of(ast.BinOp):
         if isinstance(node.op, ast.Add) and isinstance(node.right, ast.Constant):
@@ -230,7 +234,7 @@ def _added(source):
                 yield node.right, node, scope
 
 
-def _is_for_windows(node):
+def _is_for_windows(node: ast.AST) -> bool:
     """True if a question for the system is around a place."""
     outer = (o for o in parents(node) if isinstance(o, ast.If | ast.IfExp))
     return any(_ASKS.search(ast.unparse(o.test)) for o in outer)

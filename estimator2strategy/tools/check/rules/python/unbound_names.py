@@ -6,13 +6,22 @@ import os
 import re
 import symtable
 from collections.abc import Iterator
+from typing import Any
 
+from estimator2strategy.tools.check.checking import Context
 from estimator2strategy.tools.check.rule import Hit
 from estimator2strategy.tools.check.rules.python.lost_names import BUILTINS, unguarded
 from estimator2strategy.tools.reader import unreached
 from estimator2strategy.tools.reader.own_code import BINDERS, brought_by_stars
 from estimator2strategy.tools.reader.project import Project
-from estimator2strategy.tools.reader.source import LexicalScope, Source, kept, parents, walk
+from estimator2strategy.tools.reader.source import (
+    Function,
+    LexicalScope,
+    Source,
+    kept,
+    parents,
+    walk,
+)
 
 # Names that a module has without binding them, or that notebooks and profilers give it.
 _GIVEN = {
@@ -27,7 +36,7 @@ _SETTINGS_TEXT = re.compile(r"^c = get_config\(\)", re.MULTILINE)
 _BINDERS = BINDERS | {"locals"}
 
 
-def undefined_name(source, context):
+def undefined_name(source: Source, context: Context) -> Iterator[Hit]:
     brought = brought_by_stars(source, context.project)
     if brought is None:
         return
@@ -133,18 +142,18 @@ def _is_annotation(node: ast.AST) -> bool:
     return False
 
 
-def _unguarded(name):
+def _unguarded(name: ast.Name) -> bool:
     """True if it is `unguarded`, or only by a `try` that lets a NameError pass."""
-    outer, inner = name.parent, name
-    while isinstance(outer, ast.AST):
+    inner: ast.AST = name
+    for outer in parents(name):
         caught = isinstance(outer, ast.Try) and any(map(_may_catch, outer.handlers))
         if caught or (isinstance(outer, ast.Try) and inner not in outer.body):
             return False
-        inner, outer = outer, getattr(outer, "parent", None)
+        inner = outer
     return unguarded(name, tries=False)
 
 
-def _may_catch(handler):
+def _may_catch(handler: ast.ExceptHandler) -> bool:
     """True unless it catches errors of Python that a NameError is none of."""
     kinds = handler.type.elts if isinstance(handler.type, ast.Tuple) else [handler.type]
     caught = [getattr(builtins, getattr(kind, "id", ""), Exception) for kind in kinds]
@@ -157,38 +166,47 @@ _COMPREHENSIONS = (ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp)
 # Nodes with the name that they bind, and patterns, which may bind any.
 _NAMED = (*_FUNCTIONS, ast.ClassDef, ast.ExceptHandler)
 _MATCHES = (ast.MatchAs, ast.MatchStar, ast.MatchMapping)
+# Name -> the nodes that bind it.
+_Named = ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef | ast.ExceptHandler
+_Store = ast.Name | ast.alias | _Named
+_Stores = dict[str, list[_Store]]
+_Kind = type[ast.AST] | tuple[type[ast.AST], ...]
 _BINDING = {"exec", "locals", "globals", "eval", "vars"}
 
 
-def unbound_name(source, context):
+def unbound_name(source: Source, context: Context) -> Iterator[Hit]:
     if any(call.last in _BINDING for call in source.calls) or source.stars:
         return
-    reads = {}
-    for node, scope in source.chains:
-        name = node
-        while isinstance(name, ast.Attribute):
-            name = name.value
+    reads: dict[tuple[LexicalScope, str], list[tuple[ast.Name, LexicalScope]]] = {}
+    for chain, scope in source.chains:
+        name = _base(chain)
         where = scope.find(name.id)
         if where is None or isinstance(where.node, (ast.Lambda, ast.ClassDef)):
             continue
         if where is scope or _is_unknown(where.bindings[name.id]):
             reads.setdefault((where, name.id), []).append((name, scope))
-    for (where, name), found in reads.items():
-        node, why = _unbound(name, where, found, *_stores(source, where.node))
+    for (where, read), found in reads.items():
+        node, why = _unbound(read, where, found, *_stores(source, where.node))
         if node is not None and unguarded(node) and not unreached.is_tried(node, unreached.ANY):
             yield Hit(node, why)
 
 
-def _is_unknown(values):
+def _is_unknown(values: list[Any]) -> bool:
     return all(value is None for value in values)
 
 
-def _unbound(name, where, reads, bound, others):
+def _unbound(
+    name: str,
+    where: LexicalScope,
+    reads: list[tuple[ast.Name, LexicalScope]],
+    bound: _Stores,
+    others: set[str] | None,
+) -> tuple[ast.Name | None, str]:
     """(the first read that fails, why); (None, "") if none does for certain."""
     is_module = where.parent is None
-    if not is_module and name in _arguments(where.node):
+    if isinstance(where.node, _FUNCTIONS) and name in _arguments(where.node):
         return None, ""
-    stores = bound.get(name, ())
+    stores = bound.get(name, [])
     if (
         others is None
         or name in others
@@ -197,10 +215,11 @@ def _unbound(name, where, reads, bound, others):
         return None, ""
     outer = where.parent.find(name) if where.parent is not None else None
     if outer is None and not hasattr(builtins, name) and stores:
-        for kind, message in (
+        ways: tuple[tuple[_Kind, str], ...] = (
             (_COMPREHENSIONS, "only a comprehension binds {}, and keeps it to itself"),
             (ast.ExceptHandler, "{} is deleted where its `except` ends"),
-        ):
+        )
+        for kind, message in ways:
             homes = [_home(store, kind) for store in stores]
             if all(homes):
                 lost = [n for n, _ in reads if not any(_is_in(n, home) for home in homes)]
@@ -215,18 +234,18 @@ def _unbound(name, where, reads, bound, others):
             continue
         if not _share_loop(node, stores, where.node):
             line = min(s.lineno for s in stores)
-            kind = "the file" if is_module else "the function"
-            return node, f"{kind} binds {name} only in line {line}"
+            home = "the file" if is_module else "the function"
+            return node, f"{home} binds {name} only in line {line}"
     return None, ""
 
 
-def _arguments(function):
+def _arguments(function: Function) -> set[str]:
     every = function.args
     found = [*every.posonlyargs, *every.args, *every.kwonlyargs, every.vararg, every.kwarg]
     return {argument.arg for argument in found if argument is not None}
 
 
-def _stores(source, outer):
+def _stores(source: Source, outer: ast.AST) -> tuple[_Stores, set[str] | None]:
     """(name -> the nodes in a function or module itself that bind it, names that others bind).
 
     The second is None if there are statements that bind in ways not known here.
@@ -236,54 +255,57 @@ def _stores(source, outer):
 
 
 @kept
-def _bindings(source):
+def _bindings(source: Source) -> tuple[dict[ast.AST, _Stores], dict[ast.AST, set[str] | None]]:
     """Function or module -> (name -> the nodes that bind it), and names that inner ones bind."""
-    found, others = {}, {}
-    names = [
+    found: dict[ast.AST, _Stores] = {}
+    others: dict[ast.AST, set[str]] = {}
+    names: list[tuple[str, _Store, ast.AST]] = [
         (name.id, name, name) for name in source.all_of(ast.Name) if type(name.ctx) is ast.Store
     ]
-    for node in source.all_of(ast.Import, ast.ImportFrom):
+    imports: list[ast.Import | ast.ImportFrom] = source.all_of(ast.Import, ast.ImportFrom)
+    for node in imports:
         names += [((a.asname or a.name).partition(".")[0], a, node) for a in node.names]
-    names += [(each.name, each, each) for each in source.all_of(*_NAMED) if each.name]
+    named: list[_Named] = source.all_of(*_NAMED)
+    names += [(each.name, each, each) for each in named if each.name]
     for name, store, place in names:
         block = next(_blocks(place))
         found.setdefault(block, {}).setdefault(name, []).append(store)
-    for node in source.all_of(ast.Global, ast.Nonlocal):
-        for block in _blocks(node):
-            others.setdefault(block, set()).update(node.names)
-    for node in source.all_of(*_MATCHES):
-        others.update(dict.fromkeys(_blocks(node)))
-    return found, others
+    outside: list[ast.Global | ast.Nonlocal] = source.all_of(ast.Global, ast.Nonlocal)
+    for statement in outside:
+        for block in _blocks(statement):
+            others.setdefault(block, set()).update(statement.names)
+    unknown = {block for match in source.all_of(*_MATCHES) for block in _blocks(match)}
+    return found, {**others, **dict.fromkeys(unknown)}
 
 
-def _blocks(node):
+def _blocks(node: ast.AST) -> Iterator[ast.AST]:
     """The functions, classes and the module around a node, from the inside out."""
     return (outer for outer in parents(node) if isinstance(outer, (*_INNER, ast.Module)))
 
 
-def _home(store, kind):
+def _home(store: ast.AST, kind: _Kind) -> ast.AST | None:
     """The comprehension or handler that binds a name; None if something else does."""
     if isinstance(store, ast.ExceptHandler):
         return store if kind is ast.ExceptHandler else None
     if kind is ast.ExceptHandler or not isinstance(store, ast.Name):
         return None
-    inner = store
+    inner: ast.AST = store
     for outer in parents(store):
         if isinstance(outer, ast.comprehension):
             if inner is not outer.target:
                 return None
-            return outer.parent
+            return next(parents(outer))
         if isinstance(outer, ast.stmt):
             return None
         inner = outer
     return None
 
 
-def _is_in(node, home):
+def _is_in(node: ast.AST, home: ast.AST | None) -> bool:
     return any(outer is home for outer in parents(node))
 
 
-def _in_comprehension_of(node, name):
+def _in_comprehension_of(node: ast.AST, name: str) -> bool:
     """True if a comprehension around a node binds its name."""
     return any(
         isinstance(outer, _COMPREHENSIONS)
@@ -296,11 +318,11 @@ def _in_comprehension_of(node, name):
     )
 
 
-def _time(store):
+def _time(store: _Store) -> tuple[int, int]:
     """The place in a file from which on a name is bound."""
     if isinstance(store, ast.Name):
         for outer in parents(store):
-            last = None
+            last: ast.expr | None = None
             if isinstance(outer, (ast.Assign, ast.AnnAssign, ast.AugAssign, ast.NamedExpr)):
                 last = outer.value
             elif isinstance(outer, (ast.For, ast.AsyncFor)):
@@ -308,15 +330,13 @@ def _time(store):
             elif isinstance(outer, ast.withitem):
                 last = outer.context_expr
             if last is not None:
-                return last.end_lineno, last.end_col_offset
+                return last.end_lineno or 0, last.end_col_offset or 0
             if isinstance(outer, ast.stmt):
                 break
-    if isinstance(store, (*_FUNCTIONS, ast.ClassDef)) and store.decorator_list:
-        return store.lineno, store.col_offset
-    return getattr(store, "lineno", 0), getattr(store, "col_offset", 0)
+    return store.lineno, store.col_offset
 
 
-def _share_loop(node, stores, function):
+def _share_loop(node: ast.AST, stores: list[_Store], function: ast.AST) -> bool:
     """True if a loop around a read has a store in it, too, by which it may be bound."""
     for outer in parents(node):
         if outer is function:

@@ -1,19 +1,21 @@
 """Calls and attributes that TensorFlow 2, or TensorFlow 1.0, has changed."""
 
 import ast
+from collections.abc import Iterator
 
 from estimator2strategy.engine.names import rows, tables
 from estimator2strategy.tools.check.check_report import Severity
+from estimator2strategy.tools.check.checking import Context
 from estimator2strategy.tools.check.rule import Hit
 from estimator2strategy.tools.check.rules.python.lost_names import unguarded
 from estimator2strategy.tools.reader import symbol_uses, unreached
-from estimator2strategy.tools.reader.source import parents
+from estimator2strategy.tools.reader.source import Call, LexicalScope, Source, parents
 
 
-def changed_arguments(source, context):
+def changed_arguments(source: Source, context: Context) -> Iterator[Hit]:
     for call in source.calls:
-        is_named = call.name is not None and call.name.startswith("tf.")
-        change = tables.changed(call.name) if is_named else None
+        name = call.name or ""
+        change = tables.changed(name) if name.startswith("tf.") else None
         of_keras = list(_of_keras(call))
         if change is None and not of_keras:
             continue
@@ -33,7 +35,7 @@ def changed_arguments(source, context):
             yield Hit(call.node, f"{call.name}: {problem}")
 
 
-def _of_keras(call):
+def _of_keras(call: Call) -> Iterator[str]:
     """The arguments that Keras 3 has not, which is the `tf.keras` of TensorFlow 2.16 and newer."""
     name = call.name or ""
     gone = _KERAS.get(name, {})
@@ -66,12 +68,12 @@ _KERAS = {
 }
 
 
-def differences(call, change):
+def differences(call: Call, change: rows.Row) -> list[str]:
     """The arguments of a TF1 call that TF2 refuses, or takes for something else."""
     return [*_names(call, change), *_positions(call, change)]
 
 
-def _names(call, change):
+def _names(call: Call, change: rows.Row) -> Iterator[str]:
     for keyword in call.node.keywords:
         name = keyword.arg
         if (call.name, name) in _IGNORED:
@@ -80,7 +82,7 @@ def _names(call, change):
             yield f"TF2 has no argument {name!r} (it has {', '.join(change.after)})"
 
 
-def _positions(call, change):
+def _positions(call: Call, change: rows.Row) -> Iterator[str]:
     for position, argument in enumerate(call.node.args):
         if isinstance(argument, ast.Starred):
             return
@@ -143,7 +145,7 @@ _CROSS_ENTROPIES = {
 }
 
 
-def older_arguments(source, context):
+def older_arguments(source: Source, context: Context) -> Iterator[Hit]:
     for call in source.calls:
         if call.is_open or call.name not in _KNOWN:
             continue
@@ -159,18 +161,18 @@ def older_arguments(source, context):
 _KNOWN = {*_RENAMED_IN_1_0, *_DIMENSION_FIRST, *_CROSS_ENTROPIES}
 
 
-def _takes_by_name(source, context, flavour):
+def _takes_by_name(source: Source, context: Context, flavour: symbol_uses.Flavour) -> bool:
     """True if cross entropies are those of TF 1.15, which take no argument by position."""
     if flavour is symbol_uses.Flavour.V2 or context.runs_on_tensorflow2(source, flavour):
         return False
     return flavour is not symbol_uses.Flavour.PLAIN or symbol_uses.is_legacy(source)
 
 
-def _problem(call, by_name):
+def _problem(call: Call, by_name: bool) -> tuple[str, str] | None:
     """(what is wrong with the arguments of a call, what to write); None if nothing is."""
     given = call.node.args
     for keyword in call.node.keywords:
-        now = _RENAMED_IN_1_0.get(call.name, {}).get(keyword.arg)
+        now = _RENAMED_IN_1_0.get(call.name or "", {}).get(keyword.arg or "")
         if now is not None:
             return (
                 f"{call.name} has no argument {keyword.arg!r} since TensorFlow 1.0",
@@ -187,13 +189,13 @@ def _problem(call, by_name):
     return None
 
 
-def _is_number(node):
+def _is_number(node: ast.expr) -> bool:
     if isinstance(node, ast.UnaryOp):
         node = node.operand
     return isinstance(node, ast.Constant) and isinstance(node.value, int)
 
 
-def _is_none(node):
+def _is_none(node: ast.expr) -> bool:
     return isinstance(node, ast.Constant) and node.value is None
 
 
@@ -234,7 +236,7 @@ _BY_MAKER = (
 )
 
 
-def removed_attribute(source, context):
+def removed_attribute(source: Source, context: Context) -> Iterator[Hit]:
     if not source.modules & {"tensorflow", "estimator2strategy"}:
         return
     severity = None if context.runs_on_tensorflow2(source) else Severity.INFO
@@ -247,7 +249,7 @@ def removed_attribute(source, context):
             yield Hit(node, message, severity=severity, fix=f"On TensorFlow 2: {instead}.")
 
 
-def _instead(node, source):
+def _instead(node: ast.Attribute, source: Source) -> str | None:
     """The successor of `object.name`; None if the object may well have it."""
     scope = source.scope_of(node)
     if node.attr in _DATASET and isinstance(getattr(node, "parent", None), ast.Call):
@@ -262,19 +264,19 @@ def _instead(node, source):
     for makers, gone in _BY_MAKER:
         if node.attr in gone:
             made = source.call(node.value, scope)
-            name = made.name if made is not None else None
-            if name and name.startswith(makers) and _is_class(made, source):
+            is_of = made is not None and (made.name or "").startswith(makers)
+            if made is not None and is_of and _is_class(made, source):
                 return gone[node.attr]
     return None
 
 
-def _is_class(made, source):
+def _is_class(made: Call, source: Source) -> bool:
     """True if a call makes an object of a class of TensorFlow 2's own `tensorflow`."""
     raw = source.resolve(made.node.func, made.scope)
     return symbol_uses.flavour(raw) is symbol_uses.Flavour.PLAIN and made.last[:1].isupper()
 
 
-def _is_dataset(node, scope, source, seen):
+def _is_dataset(node: ast.expr, scope: LexicalScope, source: Source, seen: tuple[str, ...]) -> bool:
     """True if an expression is a chain of methods on a Dataset of `tf.data`, for certain."""
     if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute):
         raw = source.resolve(node.func, scope)
@@ -287,8 +289,8 @@ def _is_dataset(node, scope, source, seen):
         if node.id in seen:
             return True
         where = scope.find(node.id)
-        values = where.bindings[node.id] if where else ()
-        return bool(values) and all(
+        values = where.bindings[node.id] if where else []
+        return where is not None and all(
             isinstance(value, ast.expr) and _is_dataset(value, where, source, (*seen, node.id))
             for value in values
         )
@@ -301,12 +303,12 @@ _CHAINED = {
 }  # fmt: skip
 
 
-def _short(node):
+def _short(node: ast.Attribute) -> str:
     text = ast.unparse(node)
     return text if len(text) <= 60 else f"...{text[-57:]}"
 
 
-def dimension_value(source, context):
+def dimension_value(source: Source, context: Context) -> Iterator[Hit]:
     for node in (*reads(source), *_reads_by_name(source)):
         on_tf2 = context.runs_on_tensorflow2(source)
         yield Hit(
@@ -316,7 +318,7 @@ def dimension_value(source, context):
         )
 
 
-def reads(source):
+def reads(source: Source) -> Iterator[ast.Attribute]:
     """Each `shape[i].value` of a file that knows TensorFlow."""
     for node in _values(source):
         item = node.value
@@ -324,7 +326,7 @@ def reads(source):
             yield node
 
 
-def _reads_by_name(source):
+def _reads_by_name(source: Source) -> Iterator[ast.Attribute]:
     """Each `.value` of a name that stands for a dimension: `n = x.shape[0]`, `for n in x.shape`."""
     for node in _values(source):
         item = node.value
@@ -340,7 +342,7 @@ def _reads_by_name(source):
             yield node
 
 
-def _values(source):
+def _values(source: Source) -> Iterator[ast.Attribute]:
     if ".value" not in source.text or not ("tensorflow" in source.text or "tf1" in source.text):
         return
     for node in source.all_of(ast.Attribute):
@@ -348,7 +350,7 @@ def _values(source):
             yield node
 
 
-def _dimension_of(name, scope, source):
+def _dimension_of(name: ast.Name, scope: LexicalScope, source: Source) -> ast.expr | None:
     """The shape of `name = shape[0]`."""
     found = source.assigned(name, scope)
     if found is None or not isinstance(found[0], ast.Subscript) or not _is_index(found[0].slice):
@@ -358,10 +360,13 @@ def _dimension_of(name, scope, source):
     return behind[0] if behind else shape
 
 
-def _looped_over(name):
+_COMPREHENSIONS = (ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp)
+
+
+def _looped_over(name: ast.Name) -> ast.expr | None:
     """The iterable from which a comprehension around a name takes it."""
     for outer in parents(name):
-        for loop in getattr(outer, "generators", ()):
+        for loop in outer.generators if isinstance(outer, _COMPREHENSIONS) else ():
             if isinstance(loop.target, ast.Name) and loop.target.id == name.id:
                 return loop.iter
     return None
@@ -389,7 +394,7 @@ _METHODS = {
 }
 
 
-def removed_strategy_method(source, context):
+def removed_strategy_method(source: Source, context: Context) -> Iterator[Hit]:
     for call in source.calls:
         function = call.node.func
         if call.last not in _METHODS or not isinstance(function, ast.Attribute):

@@ -2,11 +2,14 @@
 
 import ast
 import sys
+from collections.abc import Iterator
 
+from estimator2strategy.tools.check.checking import Context
 from estimator2strategy.tools.check.rule import Hit
 from estimator2strategy.tools.reader import unreached
 from estimator2strategy.tools.reader.own_code import stored
-from estimator2strategy.tools.reader.source import parents
+from estimator2strategy.tools.reader.project import Project
+from estimator2strategy.tools.reader.source import Call, Import, Source, parents
 
 _HOMES = ("tf.flags.DEFINE", "tf.app.flags.DEFINE", "absl.flags.DEFINE")
 # Words of a program that may define a flag again all the same.
@@ -14,18 +17,18 @@ _TAKES_AWAY = ("remove_flag_values", "__delattr__", "delattr(", "FlagValues", "d
 _OTHERS = {"DEFINE_alias", "DEFINE"}  # a name of another flag; a flag that is made elsewhere
 
 
-def flag_of_two_modules(source, context):
+def flag_of_two_modules(source: Source, context: Context) -> Iterator[Hit]:
     project = context.project
     imported = project.imports.at_top.get(source, ())
     if not imported:
         return
     homes, told = dict.fromkeys(flags_at_top(source), source), set()
-    twice: dict = {}
+    twice: dict[tuple[Source, Source, ast.stmt], list[str]] = {}
     for top, statement in imported:
         inner = closure(top, project)
         if source in inner:  # each imports the other: who is first depends on the start
             continue
-        within: dict = {}
+        within: dict[str, Source] = {}
         for module in inner:
             for flag in flags_at_top(module):
                 if within.setdefault(flag, module) is not module:
@@ -40,7 +43,9 @@ def flag_of_two_modules(source, context):
         yield _hit(source, first, module, statement, flags)
 
 
-def _hit(source, first, module, statement, flags):
+def _hit(
+    source: Source, first: Source, module: Source, statement: ast.stmt, flags: list[str]
+) -> Hit:
     flag, *others = flags
     which = f"the flag {flag!r}" + (f" and {len(others)} more" if others else "")
     where = f"{module.shown}:{flags_at_top(module)[flag].node.lineno}"
@@ -50,13 +55,13 @@ def _hit(source, first, module, statement, flags):
     return Hit(statement, f"{where} and {there} both define {which}")
 
 
-def _takes_away(source):
+def _takes_away(source: Source) -> bool:
     return any(word in source.text for word in _TAKES_AWAY)
 
 
-def flags_at_top(source):
+def flags_at_top(source: Source) -> dict[str, Call]:
     """The first definition of each flag at the top of a file."""
-    found: dict = {}
+    found: dict[str, Call] = {}
     for call in source.calls:
         if not (call.name or "").startswith(_HOMES) or call.is_open or call.last in _OTHERS:
             continue
@@ -70,7 +75,7 @@ def flags_at_top(source):
     return found
 
 
-def closure(source, project):
+def closure(source: Source, project: Project) -> list[Source]:
     """A file, those that it imports, and those that they import."""
     found, todo = [], [source]
     while todo:
@@ -86,7 +91,7 @@ _PARSES = ("tf.flags.FLAGS.", "tf.app.flags.FLAGS.")
 _FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
 
 
-def late_flag(source, context):
+def late_flag(source: Source, context: Context) -> Iterator[Hit]:
     own = flags_at_top(source)
     if not own or not any(call.last == "run" for call in source.calls):
         return  # others import it: which of them reads FLAGS first is for them to say
@@ -101,7 +106,7 @@ def late_flag(source, context):
         yield Hit(own[late[0]].node, message)
 
 
-def _first_read(source, project):
+def _first_read(source: Source, project: Project) -> tuple[int, str] | None:
     """(line of the file in which FLAGS are first read, place of the read); None if in none."""
     found = [(node.lineno, f"line {node.lineno}") for node in _reads(source)]
     for module, statement in project.imports.at_top.get(source, ()):
@@ -115,7 +120,7 @@ def _first_read(source, project):
     return min(found, default=None)
 
 
-def _reads(source):
+def _reads(source: Source) -> Iterator[ast.Attribute]:
     """Flags that are read when a file is imported."""
     for node, scope in source.chains if "FLAGS" in source.text else ():
         if not isinstance(node, ast.Attribute) or not isinstance(node.ctx, ast.Load):
@@ -127,7 +132,7 @@ def _reads(source):
             yield node
 
 
-def _is_in_any_case(node):
+def _is_in_any_case(node: ast.AST) -> bool:
     """True if a file's code runs a node whenever it runs, in no function or condition."""
     inner = node
     for outer in parents(node):
@@ -188,14 +193,14 @@ _GROUPS = {"add_argument_group", "add_mutually_exclusive_group"}
 _FLAGS = ("tf.flags.FLAGS.", "tf.app.flags.FLAGS.", "absl.flags.FLAGS.")
 
 
-def undeclared_flag(source, context):
+def undeclared_flag(source: Source, context: Context) -> Iterator[Hit]:
     yield from _absl(source, context.project)
     if "argparse" in source.modules:
         yield from _argparse(source, context.project)
 
 
-def _absl(source, project):
-    read = {}
+def _absl(source: Source, project: Project) -> Iterator[Hit]:
+    read: dict[str, ast.Attribute] = {}
     for node, scope in source.chains:
         if not isinstance(node, ast.Attribute):
             continue
@@ -213,7 +218,7 @@ def _absl(source, project):
         yield Hit(node, f"no DEFINE_... declares the flag {flag}")
 
 
-def _declares_none(target):
+def _declares_none(target: Import) -> bool:
     """True if a library that an import names is known to declare no flags."""
     module, last = target.module, target.name
     inner = [module, *([f"{module}.{last}"] if last else ())]
@@ -221,7 +226,7 @@ def _declares_none(target):
     return not names.isdisjoint(_WITHOUT_FLAGS)
 
 
-def _declared(project):
+def _declared(project: Project) -> set[str] | None:
     """The flags that the program declares; None if it may declare others."""
     found = set()
     for source in project.sources:
@@ -241,7 +246,7 @@ def _declared(project):
     return found
 
 
-def _argparse(source, project):
+def _argparse(source: Source, project: Project) -> Iterator[Hit]:
     made = {}
     for call in source.calls:
         if call.last not in ("parse_args",) or not isinstance(call.node.func, ast.Attribute):
@@ -269,7 +274,7 @@ def _argparse(source, project):
             yield Hit(inner, f"no add_argument declares {inner.attr}")
 
 
-def _arguments(source):
+def _arguments(source: Source) -> set[str] | None:
     """The names that all `add_argument` of a file give; None if there may be others."""
     found = set()
     for call in source.calls:
@@ -288,17 +293,17 @@ def _arguments(source):
     return found
 
 
-def _given_to(call):
-    return (*call.args, *(keyword.value for keyword in call.keywords))
+def _given_to(call: ast.Call) -> list[ast.expr]:
+    return [*call.args, *(keyword.value for keyword in call.keywords)]
 
 
-def _is_parser(value, call, source):
+def _is_parser(value: ast.expr, call: Call, source: Source) -> bool:
     """True if a value may be a parser, or a group of one."""
     made = source.calls_behind(value, call.scope)
     return any(m.name == "argparse.ArgumentParser" or m.last in _GROUPS for m in made)
 
 
-def _dest(call):
+def _dest(call: Call) -> str | None:
     given = [call.source.constant(value, call.scope) for value in call.node.args]
     dest = call.value("dest")
     if call.argument("dest") is not None:
@@ -306,7 +311,7 @@ def _dest(call):
     if call.is_open or not given or not all(isinstance(value, str) for value in given):
         return None
     long = [value for value in given if value.startswith("--")]
-    return (long or given)[0].lstrip("-").replace("-", "_")
+    return str((long or given)[0]).lstrip("-").replace("-", "_")
 
 
 _DEFINING = ("tf.flags.DEFINE", "tf.app.flags.DEFINE", "absl.flags.DEFINE")
@@ -317,7 +322,7 @@ _TAKEN = {
 }  # fmt: skip
 
 
-def taken_flag(source, context):
+def taken_flag(source: Source, context: Context) -> Iterator[Hit]:
     for call in source.calls:
         first = call.argument("name", 0)
         if not isinstance(first, ast.Constant) or first.value not in _TAKEN or call.is_open:

@@ -2,11 +2,13 @@
 
 import ast
 import functools
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 
+from estimator2strategy.tools.check.checking import Context
 from estimator2strategy.tools.check.rule import Hit
 from estimator2strategy.tools.reader import symbol_uses
-from estimator2strategy.tools.reader.source import parents
+from estimator2strategy.tools.reader.source import Source, parents
 
 # Functions of NumPy that make an array of their first argument.
 _FUNCTIONS = {
@@ -33,7 +35,7 @@ _EAGER = ("eager", "enable_v2")
 _EAGER_HERE = ("py_function", ".numpy()")
 
 
-def array_of_tensor(source, context):
+def array_of_tensor(source: Source, context: Context) -> Iterator[Hit]:
     project = context.project
     if "numpy" not in source.modules or context.runs_on_tensorflow2(source):
         return
@@ -52,7 +54,7 @@ def array_of_tensor(source, context):
             yield Hit(call.node, f"{call.name} makes no array of the tensor of {what}")
 
 
-def _says(sources, words):
+def _says(sources: Iterable[Source], words: Iterable[str]) -> bool:
     return any(word in source.text for source in sources for word in words)
 
 
@@ -66,7 +68,7 @@ _SWITCHES = {
 }
 
 
-def behaviour_switch(source, context):
+def behaviour_switch(source: Source, context: Context) -> Iterator[Hit]:
     if "estimator2strategy" not in source.modules:
         return
     for call in source.calls:
@@ -80,7 +82,7 @@ _REGISTER = ("tf.RegisterGradient", "tf.python.framework.ops.RegisterGradient")
 _TABLE = Path(__file__).parents[4] / "tf1/facade/gradients.txt"
 
 
-def taken_gradient(source, context):
+def taken_gradient(source: Source, context: Context) -> Iterator[Hit]:
     seen = set()
     for call in source.calls:
         name = call.argument("op_type", 0)
@@ -96,12 +98,12 @@ def taken_gradient(source, context):
             seen.add(name.value)
 
 
-def _runs_once(node):
+def _runs_once(node: ast.AST) -> bool:
     """True for the decorator of a function of the module."""
     outer = list(parents(node))
     return len(outer) == 2 and isinstance(outer[0], ast.FunctionDef)
 
 
 @functools.cache
-def _of_tf115():
+def _of_tf115() -> frozenset[str]:
     return frozenset(_TABLE.read_text().split())

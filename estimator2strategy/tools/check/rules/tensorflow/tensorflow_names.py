@@ -4,12 +4,15 @@ import ast
 import os
 import re
 import sys
+from collections.abc import Iterator
 
 from estimator2strategy.engine.names import name_table as facade
 from estimator2strategy.engine.names import tables
 from estimator2strategy.tools.check.check_report import Severity
+from estimator2strategy.tools.check.checking import Context
 from estimator2strategy.tools.check.rule import Hit
 from estimator2strategy.tools.reader import symbol_uses, unreached
+from estimator2strategy.tools.reader.source import Source
 
 # Such programs were told to copy the repository into TensorFlow's folder.
 _MODELS = (
@@ -79,7 +82,7 @@ LINEAR = (
 _WORD_MORE = re.compile(r"_[a-z]{3,}")
 
 
-def unknown_symbol(source, context):
+def unknown_symbol(source: Source, context: Context) -> Iterator[Hit]:
     yield from _no_members(source)
     for use in symbol_uses.uses(source, context.runs_on_tensorflow2(source)):
         if use.name in tables.BEFORE_1_15 and not unreached.is_tried(use.node, unreached.ANY):
@@ -124,7 +127,7 @@ def unknown_symbol(source, context):
             yield Hit(use.node, f"{use.name} is neither in TensorFlow 1.15 nor in 2", fix=hint)
 
 
-def _no_members(source):
+def _no_members(source: Source) -> Iterator[Hit]:
     """Yields a hit for each attribute that a class of `_MEMBERS` has not."""
     for node, scope in source.chains:
         name = source.name(node, scope) or ""
@@ -154,7 +157,7 @@ def _is_in_tables(name: str) -> bool:
     return not name.startswith("tf.contrib.") and (module == "tf" or module in facade.names())
 
 
-def _full_name(use, source):
+def _full_name(use: symbol_uses.Use, source: Source) -> str:
     """The name at the place of a use, with what is below the use's own name."""
     for target, _ in source.imports:
         if target.node is use.node:
@@ -162,7 +165,7 @@ def _full_name(use, source):
     return source.name(use.node, source.scope_of(use.node)) or use.name
 
 
-def _of_models(use, source):
+def _of_models(use: symbol_uses.Use, source: Source) -> str:
     """The advice for a name in `tensorflow.models`."""
     name = _full_name(use, source)
     passed_on = next((old for old in _PASSED_ON if f"{name}.".startswith(f"{old}.")), None)
@@ -177,7 +180,7 @@ def _of_models(use, source):
     )
 
 
-def _of_private(use, source):
+def _of_private(use: symbol_uses.Use, source: Source) -> str:
     """The advice for a private module, and for a name that its public place lacks."""
     home = _PRIVATE.get(use.name, "tf")
     last = _full_name(use, source).removeprefix(use.name).strip(".")
@@ -194,28 +197,28 @@ def _of_private(use, source):
     )
 
 
-def _is_served(name):
+def _is_served(name: str) -> bool:
     row = tables.served(name)
     return row is not None and (row.status != "refused" or row.name == name)
 
 
-def _last(use):
+def _last(use: symbol_uses.Use) -> str:
     return use.name.rpartition(".")[2]
 
 
-def _lies_beside(use, source):
+def _lies_beside(use: symbol_uses.Use, source: Source) -> bool:
     """True for `from tensorflow import iris_data` beside iris_data.py."""
     path = os.path.join(os.path.dirname(source.path), f"{_last(use)}.py")
     return use.name.count(".") == 1 and os.path.isfile(path)
 
 
-def _leads_deeper(use, source):
+def _leads_deeper(use: symbol_uses.Use, source: Source) -> bool:
     """True if it is a module that others are imported from: `tensorflow.models.rnn.translate`."""
     modules = [target.module for target, _ in source.imports if target.node is use.node]
     return any(source.canonical(module).startswith(f"{use.name}.") for module in modules)
 
 
-def refused(source, context):
+def refused(source: Source, context: Context) -> Iterator[Hit]:
     """Names of TF 1.15 that neither TensorFlow 2.16 nor this package has."""
     uses = symbol_uses.uses(source, context.runs_on_tensorflow2(source))
     for use in uses:
@@ -244,7 +247,7 @@ def refused(source, context):
             yield Hit(use.node, message, severity=Severity.WARNING, fix=_copied(module))
 
 
-def _unknown(use, times):
+def _unknown(use: symbol_uses.Use, times: str) -> Hit:
     """The hit for a name of contrib that is in no table."""
     nearest = tables.contrib().nearest(use.name) or ""
     last, near = _last_part(use.name), _last_part(nearest)
@@ -267,17 +270,17 @@ def _unknown(use, times):
     return Hit(use.node, message, fix=fix)
 
 
-def _last_part(name):
+def _last_part(name: str) -> str:
     return name.rpartition(".")[2]
 
 
-def _private_home(name):
+def _private_home(name: str) -> str:
     """The module of TF 1.15 that has a private name of contrib, with TensorFlow's full name."""
     module = name.rpartition(".")[0]
     return (_module_of_that_name(module) or module).replace("tf.", "tensorflow.", 1)
 
 
-def _module_of_that_name(name):
+def _module_of_that_name(name: str) -> str | None:
     """The module of TF 1.15 with the last part of a name that is none, in the same contrib."""
     root, last = ".".join(name.split(".")[:3]), _last_part(name)
     modules = tables.contrib().modules
@@ -287,7 +290,7 @@ def _module_of_that_name(name):
     return min(found, key=lambda m: (".python." not in m, len(m), m), default=None)
 
 
-def _copied(module):
+def _copied(module: str) -> str:
     """The advice to copy what lies in a module of TF 1.15."""
     path = module.replace(".", "/")
     return f"If the program needs it, copy it from TensorFlow 1.15's {path}, with what it calls."
@@ -301,7 +304,7 @@ _ON_TF2 = (
 )
 
 
-def removed(source, context):
+def removed(source: Source, context: Context) -> Iterator[Hit]:
     """Names of TF 1.15 that TensorFlow 2.16 does not have and this package does."""
     for use in symbol_uses.uses(source, context.runs_on_tensorflow2(source)):
         if use.row is None or use.row.status == "refused" or use.flavour in _ELSEWHERE:
@@ -321,7 +324,7 @@ def removed(source, context):
         )
 
 
-def newer(source, context):
+def newer(source: Source, context: Context) -> Iterator[Hit]:
     """Names that only TensorFlow 2 has, in a file that is run as one of TF 1.15."""
     if context.runs_on_tensorflow2(source):
         return
@@ -343,7 +346,7 @@ def newer(source, context):
             return
 
 
-def private(source, context):
+def private(source: Source, context: Context) -> Iterator[Hit]:
     """Imports from TensorFlow's inside."""
     for use in symbol_uses.uses(source, context.runs_on_tensorflow2(source)):
         if use.is_import and use.name.startswith("tf.python.") and use.in_tensorflow is not False:
@@ -361,7 +364,7 @@ def private(source, context):
             yield Hit(use.node, private, severity=severity if on_tf2 else Severity.INFO, fix=fix)
 
 
-def _says_so(node):
+def _says_so(node: ast.AST) -> bool:
     """True if an import names TensorFlow, and not a module of the program that brings its names."""
     if isinstance(node, ast.ImportFrom):
         return not node.level and (node.module or "").startswith("tensorflow")
@@ -383,7 +386,7 @@ _NOT_HELD = "Use the public name, or the TensorFlow of the vendor whose module i
 _ROOTS = {"tensorflow", "tensorflow.compat.v1", "tensorflow.compat.v2"}
 
 
-def star_import(source, context):
+def star_import(source: Source, context: Context) -> Iterator[Hit]:
     for star in source.stars:
         if star.level == 0 and star.module.partition(".")[0] == "tensorflow":
             # Names of a module inside of TensorFlow are not those of `tf`.

@@ -1,12 +1,23 @@
 """Recorded graphs of a core: ops, types and shapes that no TPU has, and what it leaves out."""
 
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
 from estimator2strategy.tools.check.check_report import Severity
 from estimator2strategy.tools.check.host_op_table import HOST_OPS
 from estimator2strategy.tools.check.request import Mode
 from estimator2strategy.tools.check.rule import Hit
 
+if TYPE_CHECKING:  # rules are read without TensorFlow
+    import tensorflow as tf
 
-def no_kernel(recorded, subject):
+    from estimator2strategy.tools.check.levels.recorded_graph import Recorded
+    from estimator2strategy.tools.check.levels.subject import Subject
+
+
+def no_kernel(recorded: Recorded, subject: Subject) -> Iterator[Hit]:
     """Ops that no TPU compiler knows."""
     if not recorded.on_cores or recorded.recording is None:
         return
@@ -36,7 +47,7 @@ _OF_TPU = frozenset(
 )
 
 
-def no_dtype(recorded, subject):
+def no_dtype(recorded: Recorded, subject: Subject) -> Iterator[Hit]:
     """Types of tensors that a TPU has not."""
     if not subject.model.for_tpu:
         return
@@ -53,7 +64,7 @@ def no_dtype(recorded, subject):
             yield Hit(op, f"{op.type} makes a {dtype} tensor on a core")
 
 
-def _is_for_asserts(tensor) -> bool:
+def _is_for_asserts(tensor: tf.Tensor) -> bool:
     """True if a text is for the messages of assertions alone: compilers leave those out."""
     if tensor.dtype.base_dtype.name != "string" or not tensor.consumers():
         return False
@@ -68,7 +79,7 @@ def _is_for_asserts(tensor) -> bool:
     return True
 
 
-def no_static_shape(recorded, subject):
+def no_static_shape(recorded: Recorded, subject: Subject) -> Iterator[Hit]:
     """Shapes that are not known before a step runs."""
     # As one core sees them such features are refused before model_fn is called.
     if recorded.on_cores or not subject.model.for_tpu:
@@ -81,7 +92,7 @@ def no_static_shape(recorded, subject):
             )
 
 
-def dropped_summary(recorded, subject):
+def dropped_summary(recorded: Recorded, subject: Subject) -> Iterator[Hit]:
     """Summaries that a TPU drops."""
     if not recorded.on_cores:
         return
@@ -90,7 +101,7 @@ def dropped_summary(recorded, subject):
             yield Hit(op, f"{recorded.mode}: the summary {op.name!r} is not written on a TPU")
 
 
-def host_op(recorded, subject):
+def host_op(recorded: Recorded, subject: Subject) -> Iterator[Hit]:
     """Python, files, prints and queues in the part of a model that a TPU executes."""
     if not recorded.on_cores:
         return
@@ -104,7 +115,7 @@ def host_op(recorded, subject):
 _SUM = "CrossReplicaSum"
 
 
-def no_sum(recorded, subject):
+def no_sum(recorded: Recorded, subject: Subject) -> Iterator[Hit]:
     """Cores that train each for itself."""
     if not (recorded.on_cores and recorded.mode == Mode.TRAIN):
         return
@@ -125,7 +136,7 @@ def no_sum(recorded, subject):
 _PRODUCTS = frozenset({"BatchMatMul", "BatchMatMulV2", "BatchMatMulV3", "MatMul"})
 
 
-def int64_matmul(recorded, subject):
+def int64_matmul(recorded: Recorded, subject: Subject) -> Iterator[Hit]:
     """Products of int64 matrices, for which a TPU has no program."""
     if not recorded.on_cores:
         return
@@ -137,7 +148,7 @@ def int64_matmul(recorded, subject):
 _CHECKS = {"Assert", "CheckNumerics", "If", "StatelessIf"}
 
 
-def lost_check(recorded, subject):
+def lost_check(recorded: Recorded, subject: Subject) -> Iterator[Hit]:
     """Checks that a compiled step leaves out."""
     if not recorded.on_cores:
         return

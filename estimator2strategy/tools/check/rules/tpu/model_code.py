@@ -1,17 +1,28 @@
 """The parts of a model_fn for TPUs: hooks, host calls, optimizers, losses and parsed features."""
 
 import ast
+from collections.abc import Iterator
 
+from estimator2strategy.tools.check.checking import Context
 from estimator2strategy.tools.check.rule import Hit
 from estimator2strategy.tools.reader import features
 from estimator2strategy.tools.reader.estimator_programs import captured_tensors, is_optimizer_step
-from estimator2strategy.tools.reader.project import is_tf
-from estimator2strategy.tools.reader.source import Function, kept, names_in, walk
+from estimator2strategy.tools.reader.project import ModelFunction, is_tf
+from estimator2strategy.tools.reader.source import (
+    Call,
+    Function,
+    LexicalScope,
+    Source,
+    kept,
+    names_in,
+    parents,
+    walk,
+)
 
 _HOOKS = ("LoggingTensorHook", "SummarySaverHook", "FinalOpsHook", "NanTensorHook", "FeedFnHook")
 
 
-def hooks_with_tensors(source, context):
+def hooks_with_tensors(source: Source, context: Context) -> Iterator[Hit]:
     for model in context.project.model_functions:
         if model.source is not source or not context.project.may_use_tpu(model):
             continue
@@ -29,12 +40,12 @@ def hooks_with_tensors(source, context):
                 yield Hit(call.node, f"{call.last} fetches tensors that the cores compute")
 
 
-def _is_given(call, names):
-    node = call.node
-    while not isinstance(node, ast.stmt):
-        node = node.parent
+def _is_given(call: Call, names: set[str]) -> bool:
+    for node in parents(call.node):
         if isinstance(node, ast.keyword) and node.arg in ("training_hooks", "evaluation_hooks"):
             return True
+        if isinstance(node, ast.stmt):
+            break
     targets = node.targets if isinstance(node, ast.Assign) else []
     return any(isinstance(t, ast.Name) and t.id in names for t in targets)
 
@@ -42,7 +53,7 @@ def _is_given(call, names):
 _FIELDS = ("host_call", "eval_metrics")
 
 
-def host_call_captures(source, context):
+def host_call_captures(source: Source, context: Context) -> Iterator[Hit]:
     for model in context.project.model_functions:
         if model.source is not source or not context.project.may_use_tpu(model):
             continue
@@ -52,7 +63,7 @@ def host_call_captures(source, context):
                 yield Hit(node, f"{what} runs on the host, and captures {name} of model_fn")
 
 
-def _host_functions(model):
+def _host_functions(model: ModelFunction) -> Iterator[ast.Lambda | Function]:
     """The functions in the pairs that the specs are given."""
     scope = model.source.scopes[model.node]
     for spec in model.specs:
@@ -68,7 +79,7 @@ def _host_functions(model):
                     yield from _functions(value.elts[0], scope)
 
 
-def _functions(node, scope):
+def _functions(node: ast.expr, scope: LexicalScope) -> Iterator[ast.Lambda | Function]:
     if isinstance(node, ast.Lambda):
         yield node
     elif isinstance(node, ast.Name):
@@ -81,7 +92,7 @@ _SUMS = {"CrossShardOptimizer", "cross_replica_sum", "all_reduce", "CrossReplica
 _TRAINS = {"minimize", "apply_gradients", "optimize_loss"}
 
 
-def no_cross_shard(source, context):
+def no_cross_shard(source: Source, context: Context) -> Iterator[Hit]:
     project = context.project
     for model in project.model_functions:
         if not project.may_use_tpu(model) or _chooses(model):
@@ -96,16 +107,16 @@ def no_cross_shard(source, context):
 
 
 @kept
-def _has_sum(source):
+def _has_sum(source: Source) -> bool:
     return any(name in source.text for name in _SUMS)
 
 
-def _chooses(model):
+def _chooses(model: ModelFunction) -> bool:
     """True if a spec gets a `use_tpu`: the model may then be for a TPU or not."""
     return any("use_tpu" in (k.arg or "") for spec in model.specs for k in spec.node.keywords)
 
 
-def placed_device(source, context):
+def placed_device(source: Source, context: Context) -> Iterator[Hit]:
     project = context.project
     for model in project.model_functions:
         if model.source is not source:
@@ -121,7 +132,7 @@ def placed_device(source, context):
 _CORES = {"num_replicas", "num_shards", "num_cores", "num_tpu_cores", "number_of_shards"}
 
 
-def scaled_loss(source, context):
+def scaled_loss(source: Source, context: Context) -> Iterator[Hit]:
     for model in context.project.model_functions:
         if model.source is not source or not context.project.may_use_tpu(model):
             continue
@@ -144,7 +155,7 @@ def scaled_loss(source, context):
 _SUMMARIES = {"scalar", "histogram", "image", "audio", "text", "tensor_summary"}
 
 
-def summary_on_tpu(source, context):
+def summary_on_tpu(source: Source, context: Context) -> Iterator[Hit]:
     project = context.project
     for model in project.model_functions:
         # A host_call may well collect them.
@@ -158,21 +169,21 @@ def summary_on_tpu(source, context):
                     yield Hit(call.node, f"{call.name} is dropped on a TPU")
 
 
-def text(source, context):
+def text(source: Source, context: Context) -> Iterator[Hit]:
     """String features that reach the TPU."""
     for feature in features.parsed_and_returned(source, context.project):
         if feature.dtype == "tf.string":
             yield Hit(feature.node, f"the string {feature.key!r} is returned as it was parsed")
 
 
-def int64(source, context):
+def int64(source: Source, context: Context) -> Iterator[Hit]:
     """int64 features that reach the TPU."""
     for feature in features.parsed_and_returned(source, context.project):
         if feature.dtype == "tf.int64":
             yield Hit(feature.node, f"the int64 {feature.key!r} is returned as it was parsed")
 
 
-def sparse(source, context):
+def sparse(source: Source, context: Context) -> Iterator[Hit]:
     """Sparse features that reach the TPU."""
     for feature in features.parsed_and_returned(source, context.project):
         if feature.kind == "VarLenFeature":

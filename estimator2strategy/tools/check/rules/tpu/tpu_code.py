@@ -2,13 +2,15 @@
 
 import ast
 import re
+from collections.abc import Iterator
 
+from estimator2strategy.tools.check.checking import Context
 from estimator2strategy.tools.check.rule import Hit
 from estimator2strategy.tools.reader.project import is_tf
-from estimator2strategy.tools.reader.source import parents
+from estimator2strategy.tools.reader.source import Call, Source, parents
 
 
-def python(source, context):
+def python(source: Source, context: Context) -> Iterator[Hit]:
     """Python functions in model code for TPUs."""
     for call in context.project.tpu_code.get(source, ()):
         if is_tf(call.name, "py_func", "py_function", "numpy_function"):
@@ -55,7 +57,7 @@ _HOST_ONLY = {
 }
 
 
-def of_host(source, context):
+def of_host(source: Source, context: Context) -> Iterator[Hit]:
     """Ops without a kernel for TPUs, in model code."""
     for call in context.project.tpu_code.get(source, ()):
         what = _host_only(call.name)
@@ -63,7 +65,7 @@ def of_host(source, context):
             yield Hit(call.node, f"{call.name} {what}, and is called where the TPU computes")
 
 
-def _host_only(name):
+def _host_only(name: str | None) -> str | None:
     if name is None:
         return None
     if name in _HOST_ONLY:
@@ -85,7 +87,7 @@ _INSTEAD = {
 }
 
 
-def dynamic_shape(source, context):
+def dynamic_shape(source: Source, context: Context) -> Iterator[Hit]:
     """Ops whose result has a size that depends on values."""
     for call in context.project.tpu_code.get(source, ()):
         if call.name not in _INSTEAD:
@@ -100,7 +102,7 @@ def dynamic_shape(source, context):
         yield Hit(call.node, message, fix=_INSTEAD[call.name])
 
 
-def _is_optional(call):
+def _is_optional(call: Call) -> bool:
     """True under `if x is not None`, where the function itself may have set x to None.
 
     Layers of Transformers remove padding in this way, and programs switch it off for TPUs.
@@ -109,14 +111,14 @@ def _is_optional(call):
         if outer is call.scope.function:
             return False
         if isinstance(outer, ast.If) and _NOT_NONE.fullmatch(ast.unparse(outer.test)):
-            name = outer.test.left.id
+            name = ast.unparse(outer.test).partition(" ")[0]
             where = call.scope.find(name)
             if where is not None and any(map(_may_be_none, where.bindings[name])):
                 return True
     return False
 
 
-def _may_be_none(value):
+def _may_be_none(value: object) -> bool:
     """True for `None if ... else x`, or the other way round."""
     arms = (value.body, value.orelse) if isinstance(value, ast.IfExp) else ()
     return any(isinstance(arm, ast.Constant) and arm.value is None for arm in arms)
@@ -125,7 +127,7 @@ def _may_be_none(value):
 _FLOAT64 = ("float64", "double", "complex128")
 
 
-def float64(source, context):
+def float64(source: Source, context: Context) -> Iterator[Hit]:
     """float64 on TPUs."""
     for call in context.project.tpu_code.get(source, ()):
         if not call.name or not call.name.startswith("tf."):
@@ -139,7 +141,7 @@ def float64(source, context):
                 yield Hit(argument, f"{call.name} makes float64 where the TPU computes")
 
 
-def unbounded_loop(source, context):
+def unbounded_loop(source: Source, context: Context) -> Iterator[Hit]:
     """while_loop without a bound."""
     for call in context.project.tpu_code.get(source, ()):
         if call.name != "tf.while_loop" or call.is_open:
@@ -148,7 +150,7 @@ def unbounded_loop(source, context):
             yield Hit(call.node, "a loop without maximum_iterations has no gradient on a TPU")
 
 
-def clipped(source, context):
+def clipped(source: Source, context: Context) -> Iterator[Hit]:
     """Gradient clipping before the sum over the cores."""
     if "CrossShardOptimizer" not in source.text:
         return  # what sums there may sum before it is clipped, as Horovod does

@@ -1,14 +1,27 @@
 """Input functions of a TPUEstimator."""
 
 import ast
+from collections.abc import Iterator
 
+from estimator2strategy.tools.check.checking import Context
 from estimator2strategy.tools.check.rule import Hit
-from estimator2strategy.tools.reader.estimator_programs import input_functions, returned
+from estimator2strategy.tools.reader.estimator_programs import (
+    function_of,
+    input_functions,
+    returned,
+)
 from estimator2strategy.tools.reader.project import is_tensorflow, is_tf
-from estimator2strategy.tools.reader.source import arguments_of, names_in, walk
+from estimator2strategy.tools.reader.source import (
+    Call,
+    Source,
+    arguments_of,
+    names_in,
+    parents,
+    walk,
+)
 
 
-def fixed_batch_size(source, context):
+def fixed_batch_size(source: Source, context: Context) -> Iterator[Hit]:
     """input_fn of a TPUEstimator that makes batches of a size of its own."""
     if source not in context.project.tpu_sources:
         return
@@ -19,7 +32,7 @@ def fixed_batch_size(source, context):
     }
     per_host = "PER_HOST_V2" not in source.text and "PER_SHARD" not in source.text
     for definition in input_functions(source, context.project):
-        if "params" not in arguments_of(definition.node):
+        if "params" not in arguments_of(function_of(definition)):
             continue
         text = ast.unparse(definition.node)
         if "batch_size']" in text or "batch_size" in text.partition("params.")[2]:
@@ -35,7 +48,7 @@ def fixed_batch_size(source, context):
                 )
 
 
-def _is_fixed(size, call):
+def _is_fixed(size: ast.expr, call: Call) -> bool:
     value = call.source.constant(size, call.scope)
     if isinstance(value, int) and value > 1:
         return True
@@ -46,7 +59,7 @@ _FIXES_THE_SHAPE = {"batch_and_drop_remainder", "set_shape", "reshape", "trim_an
 _BATCH = {"batch": 1, "padded_batch": 3, "map_and_batch": 4}
 
 
-def no_drop_remainder(source, context):
+def no_drop_remainder(source: Source, context: Context) -> Iterator[Hit]:
     """Batches whose size is not fixed, on TPUs."""
     if source not in context.project.tpu_sources:
         return
@@ -55,7 +68,7 @@ def no_drop_remainder(source, context):
         return
     for definition in input_functions(source, context.project):
         name = f"{definition.scope.name}".lower()
-        if "params" not in arguments_of(definition.node) or any(
+        if "params" not in arguments_of(function_of(definition)) or any(
             word in name for word in ("predict", "eval", "infer", "serving", "test")
         ):
             continue
@@ -76,11 +89,9 @@ def no_drop_remainder(source, context):
                 yield Hit(call.node, f".{call.last}() without drop_remainder=True feeds a TPU")
 
 
-def _is_handed_on(batch, calls):
+def _is_handed_on(batch: Call, calls: list[Call]) -> bool:
     """True if a function that is not TensorFlow's gets the batches, and may give them a shape."""
-    statement = batch.node
-    while not isinstance(statement, ast.stmt):
-        statement = statement.parent
+    statement = next(node for node in parents(batch.node) if isinstance(node, ast.stmt))
     if not isinstance(statement, ast.Assign):
         return False
     targets = {ast.unparse(target) for target in statement.targets}
@@ -92,12 +103,12 @@ def _is_handed_on(batch, calls):
     )
 
 
-def padded_to_longest(source, context):
+def padded_to_longest(source: Source, context: Context) -> Iterator[Hit]:
     """padded_batch to the longest example, on TPUs."""
     if source not in context.project.tpu_sources:
         return
     for definition in input_functions(source, context.project):
-        if "params" not in arguments_of(definition.node):
+        if "params" not in arguments_of(function_of(definition)):
             continue
         for call in context.project.calls_of(definition):
             shapes = call.argument("padded_shapes", 1)
@@ -108,7 +119,7 @@ def padded_to_longest(source, context):
                 yield Hit(call.node, "padded to the longest example of each batch")
 
 
-def _is_open(shapes):
+def _is_open(shapes: ast.expr) -> bool:
     for node in walk(shapes):
         if isinstance(node, (ast.List, ast.Tuple)):
             for item in node.elts:
@@ -119,7 +130,7 @@ def _is_open(shapes):
     return False
 
 
-def python_in_input(source, context):
+def python_in_input(source: Source, context: Context) -> Iterator[Hit]:
     """Python functions in the input pipeline of a TPU."""
     if source not in context.project.tpu_sources:
         return
@@ -129,14 +140,14 @@ def python_in_input(source, context):
                 yield Hit(call.node, f"{call.name} runs Python in the process of the program")
 
 
-def iterator(source, context):
+def iterator(source: Source, context: Context) -> Iterator[Hit]:
     """PER_HOST_V2 with an input_fn that returns tensors."""
     if source not in context.project.tpu_sources:
         return
     for definition in input_functions(source, context.project):
-        if "params" not in arguments_of(definition.node):
+        if "params" not in arguments_of(function_of(definition)):
             continue
-        for value in returned(definition.node):
+        for value in returned(function_of(definition)):
             made = source.call(value, definition.scope)
             if made is not None and made.last == "get_next" and isinstance(value, ast.expr):
                 yield Hit(value, f"{definition.node.name} returns tensors, not a Dataset")

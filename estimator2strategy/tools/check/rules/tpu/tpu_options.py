@@ -1,15 +1,18 @@
 """Arguments of TPUEstimator and its kin."""
 
 import ast
+from collections.abc import Iterator
 
 from estimator2strategy.tools.check.check_report import Severity
+from estimator2strategy.tools.check.checking import Context
 from estimator2strategy.tools.check.rule import Hit
 from estimator2strategy.tools.reader import branches
 from estimator2strategy.tools.reader.estimator_programs import runs
 from estimator2strategy.tools.reader.project import is_tf
+from estimator2strategy.tools.reader.source import Call, Source, parents
 
 
-def reserved_params(source, context):
+def reserved_params(source: Source, context: Context) -> Iterator[Hit]:
     """params keys that TPUEstimator sets itself."""
     for call in source.calls:
         if not is_tf(call.name, "TPUEstimator"):
@@ -24,7 +27,7 @@ def reserved_params(source, context):
                 yield Hit(node, f"{key!r} is a reserved key of a TPUEstimator's params")
 
 
-def _items(value):
+def _items(value: ast.expr) -> Iterator[tuple[object, ast.expr]]:
     if isinstance(value, ast.Dict):
         for key in value.keys:
             if isinstance(key, ast.Constant):
@@ -36,7 +39,7 @@ def _items(value):
             yield keyword.arg, keyword.value
 
 
-def summed_gradients(source, context):
+def summed_gradients(source: Source, context: Context) -> Iterator[Hit]:
     """CrossShardOptimizer with a sum for a mean."""
     for call in source.calls:
         reduction = (
@@ -46,7 +49,7 @@ def summed_gradients(source, context):
             yield Hit(call.node, "the gradients of the cores are added, not averaged")
 
 
-def wrong_spec(source, context):
+def wrong_spec(source: Source, context: Context) -> Iterator[Hit]:
     """A TPUEstimator whose model_fn returns EstimatorSpecs."""
     for call in source.calls:
         if not is_tf(call.name, "TPUEstimator"):
@@ -59,7 +62,7 @@ def wrong_spec(source, context):
                 yield Hit(call.node, f"{model.node.name} returns an EstimatorSpec")
 
 
-def no_steps(source, context):
+def no_steps(source: Source, context: Context) -> Iterator[Hit]:
     """Runs on a TPU without a number of steps."""
     for call, made in runs(source):
         if call.last == "predict" or call.is_open or not is_tf(made.name, "TPUEstimator"):
@@ -83,7 +86,7 @@ _INTERVALS = {
 }
 
 
-def interval_within_loop(source, context):
+def interval_within_loop(source: Source, context: Context) -> Iterator[Hit]:
     """Intervals that end inside of a loop on the TPU."""
     for call in source.calls:
         if not is_tf(call.name, "RunConfig"):
@@ -107,7 +110,7 @@ def interval_within_loop(source, context):
 _SIZES = (("train_batch_size", 5, "train"), ("eval_batch_size", 6, "evaluate"))
 
 
-def uneven_batch(source, context):
+def uneven_batch(source: Source, context: Context) -> Iterator[Hit]:
     """Batches that cores cannot share."""
     for call in source.calls:
         if not is_tf(call.name, "TPUEstimator") or call.value("use_tpu", 4) is False:
@@ -121,9 +124,9 @@ def uneven_batch(source, context):
                 yield Hit(call.argument(name, position), f"{name}={size} is no multiple of 8")
 
 
-def _methods(call):
+def _methods(call: Call) -> set[str] | None:
     """The methods of an estimator that its file calls; None if it may be used in other ways."""
-    target = getattr(call.node.parent, "targets", [None])[0]
+    target = getattr(next(parents(call.node), None), "targets", [None])[0]
     where = call.scope.find(target.id) if isinstance(target, ast.Name) else None
     if where is None or len(where.bindings[target.id]) > 1 or where.is_class:
         return None
@@ -131,7 +134,7 @@ def _methods(call):
     for node, scope in call.source.chains:
         name = node.value if isinstance(node, ast.Attribute) else node
         if isinstance(name, ast.Name) and name.id == target.id and scope.find(name.id) is where:
-            if name is node:
+            if not isinstance(node, ast.Attribute):
                 return None
             found.add(node.attr)
     return found or None
@@ -144,7 +147,7 @@ _SIZE_OF = {
 }
 
 
-def no_batch_size(source, context):
+def no_batch_size(source: Source, context: Context) -> Iterator[Hit]:
     """TPUEstimator without a batch size."""
     for call, made in runs(source):
         if not is_tf(made.name, "TPUEstimator") or made.is_open:
@@ -175,13 +178,13 @@ _OPTIONS = {
 }
 
 
-def partial_option(source, context):
+def partial_option(source: Source, context: Context) -> Iterator[Hit]:
     """Options of TPUEstimator that this package refuses in some places, or only traced."""
     for call in source.calls:
         if not is_tf(call.name, "TPUEstimator", "TPUConfig"):
             continue
         for keyword in call.node.keywords:
-            option = _OPTIONS.get((call.name.rpartition(".")[2], keyword.arg))
+            option = _OPTIONS.get((call.name.rpartition(".")[2], keyword.arg or ""))
             if not option or source.constant(keyword.value, call.scope) in (None, 1):
                 continue
             if isinstance(keyword.value, (ast.Name, ast.Attribute)):
