@@ -38,7 +38,7 @@ WAYS = {
     "deepctr": _OF_TF2,
     "hub": (*USUAL, "estimator, compat.v1"),
     "lattice": _OF_TF2_WITH_KERAS,
-    "model_analysis": ("run --tf2",),
+    "model_analysis": ("run --tf2", "estimator, Keras 2"),
     "nsl": _OF_TF2,
     "opennmt": ("run",),
     "privacy": _OF_TF2,
@@ -56,12 +56,15 @@ _OF_ESTIMATOR = (
     (r"tf\.compat\.v2\.estimator\.(\w+)", r"of_today.\1V2"),
     (r"tf\.estimator\.", "of_today."),
 )
+# Programs of TensorFlow 2 say `tf.estimator.DNNClassifier` for the class of TensorFlow 2.
+_CANNED = r"((?:Baseline|DNN|DNNLinearCombined|Linear)(?:Classifier|Estimator|Regressor))\b"
+_OF_ESTIMATOR_2 = ((rf"tf\.estimator\.{_CANNED}", r"of_today.\1V2"), *_OF_ESTIMATOR)
 # Way -> the import that the program gets in its first lines, and the texts that are replaced.
 CHANGED = {
     "tf1": ("import estimator2strategy.tf1 as tf", ("import tensorflow as tf\n", "")),
-    "estimator": (_ESTIMATOR, *_OF_ESTIMATOR),
+    "estimator": (_ESTIMATOR, *_OF_ESTIMATOR_2),
     # TensorFlow's own variable gives the program's tf.keras and tf.compat.v1.layers Keras 2.
-    "estimator, Keras 2": (_ESTIMATOR, *_OF_ESTIMATOR),
+    "estimator, Keras 2": (_ESTIMATOR, *_OF_ESTIMATOR_2),
     # A program of TensorFlow 1 on the names that today's still has.
     "estimator, compat.v1": (
         _ESTIMATOR,

@@ -16,6 +16,7 @@ from estimator2strategy.legacy import removed_names
 from estimator2strategy.tools.check.rules.tensorflow.changed_calls import differences
 from estimator2strategy.tools.migrate import codemod_tables
 from estimator2strategy.tools.migrate.codemod import SafetyTier, Todo, codemod
+from estimator2strategy.tools.migrate.era import Era, era
 from estimator2strategy.tools.migrate.module import Module
 from estimator2strategy.tools.reader import unreached
 from estimator2strategy.tools.reader.source import parents
@@ -77,10 +78,39 @@ def _is_only_in_v1(name: Any, call: Any) -> bool:
 @codemod("estimator-names", stage=2, tier=SafetyTier.SAFE)
 def find_estimator_names(module: Module) -> Iterator[Any]:
     bound, imported = module.needed("estimator2strategy", "estimator", "tf_estimator")
-    for node, _ in module.uses("tf.estimator"):
+    for node, name in module.uses("tf.estimator"):
         part = module.part(node, "tf.estimator")
-        if part is not None and not _is_guarded(node):
+        if part is None or _is_guarded(node):
+            continue
+        canned = ".".join(name.split(".")[:3])
+        now = canned.replace("tf.estimator", bound)
+        is_of_tf2 = _means_tf2(module, part) if f"{canned}V2" in _canned_of_tf2() else False
+        if is_of_tf2 is None:
+            yield Todo(node, f"{now} is the class of TF 1.x, {now}V2 that of TF 2; losses differ")
+        elif is_of_tf2:
+            yield module.replace(module.part(node, canned) or node, f"{now}V2", [imported])
+        else:
             yield module.replace(part, bound, [imported])
+
+
+@functools.cache
+def _canned_of_tf2() -> frozenset[str]:
+    """The classes of TF 2 that have a namesake in TF 1: "tf.estimator.DNNClassifierV2"."""
+    homes = [row.home for name, row in facade.rows().items() if name.startswith("tf.compat.v2.")]
+    ours = "estimator2strategy.estimator:"
+    return frozenset(home.replace(ours, "tf.estimator.") for home in homes if ours in home)
+
+
+def _means_tf2(module: Module, estimator: ast.expr) -> bool | None:
+    """True if `tf.estimator` is that of TF 2 where it is written; None if nothing tells."""
+    written = module.written(estimator)
+    is_facade = any(t.module == "estimator2strategy.tf1" for t, _ in module.source.imports)
+    if is_facade or ".compat.v1." in written:
+        return False
+    how = era(module.source)
+    if how is Era.UNKNOWN:
+        return False if module.facts.is_legacy else None
+    return how is Era.TF2
 
 
 def _is_guarded(node: Any) -> bool:
