@@ -105,7 +105,7 @@ def test_the_method_of_a_subclass_is_held_to_what_the_base_gives_it():
     assert messages(BASE.format(rest="", more="").replace("Sub()", "Base()"), "E2S013") == []
 
 
-def test_functions_that_are_decorated_bound_twice_or_replaced_are_no_finding():
+def test_functions_that_are_decorated_bound_twice_replaced_or_items_are_no_finding():
     assert messages(f"@wraps\n{FUNCTION}f(1)\n", "E2S013") == []
     assert messages(f"{FUNCTION}{FUNCTION}f(1)\n", "E2S013") == []
     assert (
@@ -115,6 +115,8 @@ def test_functions_that_are_decorated_bound_twice_or_replaced_are_no_finding():
     assert messages(called, "E2S013") == []
     replaced = "class A:\n    def f(self):\n        pass\n\n\nA.f = print\na = A()\na.f(1)\n"
     assert messages(replaced, "E2S013") == []
+    item = "class A:\n    def f(self):\n        self[0](1)\n\n\nclass B(A):\n    pass\n"
+    assert messages(item, "E2S013") == []
 
 
 OBJECT = "class A{base}:\n    def __init__(self):\n        self.a = 1\n\n    def f(self):\n"
