@@ -34,6 +34,7 @@ _OF_TF2 = ("run", "run --tf2", "tf1", "estimator")
 _OF_TF2_WITH_KERAS = ("run", "run --tf2", "tf1", "estimator, Keras 2")
 WAYS = {
     "adanet": ("run", "run --tf2"),
+    "data_validation": ("run --tf2",),
     "datasets": ("run --tf2",),
     "deepctr": _OF_TF2,
     "hub": (*USUAL, "estimator, compat.v1"),

@@ -167,6 +167,25 @@ def test_e2s_run_serves_without_an_option(site, tmp_path):
     assert done.stdout.splitlines()[-1:] == ["Estimator"], done.stderr
 
 
+@pytest.mark.parametrize(("options", "is_tf2"), [([], "False"), (["--tf2"], "True")])
+def test_adanet_sees_the_tensorflow_of_its_program(site, tmp_path, options, is_tf2):
+    """By this switch it chooses the summaries of TF 1 or of TF 2."""
+    folder = site("other", "")
+    (folder / "adanet-0.9.0.dist-info").mkdir()
+    (folder / "adanet").mkdir()
+    (folder / "adanet" / "__init__.py").write_text("from tensorflow.python import tf2\n")
+    program = tmp_path / "program.py"
+    program.write_text("import adanet\nprint(adanet.tf2.enabled())\n")
+    done = subprocess.run(
+        [fresh.python(), "-m", "estimator2strategy", "run", *options, str(program)],
+        env={**os.environ, "PYTHONPATH": f"{ROOT}{os.pathsep}{folder}"},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.stdout.splitlines()[-1:] == [is_tf2], done.stderr
+
+
 # A library that cannot be imported: one sentence, with the command that mends it.
 
 
