@@ -46,6 +46,7 @@ WAYS = {
     "probability": _OF_TF2_WITH_KERAS,
     "ranking": _OF_TF2_WITH_KERAS,
     "t2t": ("run",),  # 45 s of processor time each
+    "t5": ("run",),  # 35 s
     "tfx": ("run --tf2",),
     "transform": ("run --tf2",),
     "wandb": ("run --tf2",),
