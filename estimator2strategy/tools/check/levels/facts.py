@@ -1,6 +1,8 @@
-"""What a level measured or counted: numbers, tables, bars and curves, and their text.
+"""Facts that a level measured or counted: numbers, tables, bars and curves, and their text.
 
     lines_of(Number("compiled", 2.5, "seconds"))    # ["compiled: 2.5 seconds"]
+
+Levels alone load it: a check of source has no such facts.
 """
 
 from __future__ import annotations
