@@ -56,16 +56,14 @@ def test_rounds_equal_those_of_an_estimator_for_each_call(tmp_path, traced):
         assert_rounds_equal(round_of(host_estimator(str(tmp_path / "fresh"))), expected)
 
 
-def test_rounds_after_the_second_trace_nothing(model_dir, traced):
-    """The second is the first that restores a checkpoint to train on."""
+def test_rounds_after_the_first_trace_nothing(model_dir, traced):
+    """The second is the first that restores a checkpoint: its Saver needs no program."""
     model = host_estimator(model_dir)
     round_of(model)
-    traced.clear()
-    round_of(model)
-    assert traced == [((), ("save/restore_all",))]
-    traced.clear()
-    round_of(model)
-    assert traced == []
+    for _ in range(2):
+        traced.clear()
+        round_of(model)
+        assert traced == []
 
 
 def test_later_trainings_on_cores_trace_nothing(emulated_cores, model_dir, traced):
