@@ -1,4 +1,4 @@
-"""What `LegacyModel`, `adapt` and `keras_metrics` refuse: arguments, by their names; strategies."""
+"""Arguments and strategies that `LegacyModel`, `adapt` and `keras_metrics` refuse."""
 
 from __future__ import annotations
 

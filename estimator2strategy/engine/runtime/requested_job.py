@@ -1,4 +1,4 @@
-"""What `e2s run` is asked for: the runtime, the precision, a job of several processes, TPU cores.
+"""Options of `e2s run`: the runtime, the precision, a job of several processes, TPU cores.
 
     e2s run --runtime=jax --precision=highest train.py
     e2s run --runtime=jax --coordinator=host0:2222 --processes=2 --process=1 train.py

@@ -82,7 +82,7 @@ _SEVERAL = (ast.List, ast.ListComp, ast.Slice, ast.Compare)
 _ENTERED = {"h5py.File", _IMAGE}
 # (Method, argument) that tables of pandas alone have.
 _OF_TABLES = {("append", "ignore_index"), ("append", "verify_integrity"), ("sort", "columns")}
-# What may be the value of a name, each with its scope; None for what is no expression.
+# The possible values of a name, each with its scope; None for what is no expression.
 _Values = list[tuple[Any, LexicalScope]]
 # How many expressions are read for one answer.
 _MOST = 200

@@ -84,7 +84,7 @@ class CheckpointFiles(Engine):
         try:
             return Ran(1, self._results(feeds))
         except tf.errors.OpError:
-            # What fails is told with the words and the nodes of a program.
+            # A failure is told with the words and the nodes of a program.
             return one_step.build(self._replay, None, self._request, ()).run(steps, feeds)
 
     def _results(self, feeds: Sequence[tf.Tensor]) -> list[tf.Tensor]:

@@ -82,7 +82,7 @@ class HookFetches:
         return first[0]
 
     def _assigned(self, node: Any) -> Any:
-        """What a node stands for: itself, or what is assigned to the attribute that it reads."""
+        """The value of a node: itself, or what is assigned to the attribute that it reads."""
         name = _of_self(node)
         values = self._attributes.get(name, []) if name else []
         if len(values) != 1:
@@ -92,7 +92,7 @@ class HookFetches:
         return values[0].value
 
     def text(self, node: Any) -> Any:
-        """What a callback has for a fetch."""
+        """The expression that a callback has for a fetch."""
         node = self._assigned(node)
         if isinstance(node, (ast.List, ast.Tuple)):
             parts = [self.text(part) for part in node.elts]
@@ -156,7 +156,7 @@ def _total_loss(module: Module) -> Any:
 
 
 def _named(node: Any) -> Any:
-    """What stands for a tensor that is named in the graph: "loss:0"."""
+    """The expression for a tensor that is named in the graph: "loss:0"."""
     if isinstance(node, ast.Call) and node.args:
         node = node.args[0]  # graph.get_tensor_by_name("loss:0")
     return _NAMED.get(str(node.value)) if isinstance(node, ast.Constant) else None
